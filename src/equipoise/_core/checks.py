@@ -1,0 +1,153 @@
+"""Checks at the border. Each message names the argument and the value that was got."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+T = TypeVar("T")
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+def _first_bad(values: FloatArray, bad: npt.NDArray[np.bool_]) -> float:
+    return float(np.ravel(values)[np.ravel(bad).argmax()])
+
+
+def check_array(name: str, value: npt.ArrayLike, *, allow_empty: bool = False) -> FloatArray:
+    """Return ``value`` as a finite float array, or say which value is not finite.
+
+    >>> check_array("x", [1, 2]).dtype
+    dtype('float64')
+    >>> check_array("x", [1, float("nan")])
+    Traceback (most recent call last):
+    ...
+    ValueError: x must be finite, got nan
+    """
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be numeric, got {value!r}") from error
+    if array.size == 0 and not allow_empty:
+        raise ValueError(f"{name} must not be empty")
+    bad = ~np.isfinite(array)
+    if bad.any():
+        raise ValueError(f"{name} must be finite, got {_first_bad(array, bad)}")
+    return array
+
+
+def check_in_range(
+    name: str,
+    value: npt.ArrayLike,
+    low: float = -np.inf,
+    high: float = np.inf,
+    *,
+    closed: str = "both",
+) -> FloatArray:
+    """Return ``value`` as floats that all lie between ``low`` and ``high``.
+
+    ``closed`` says which ends belong to the range: ``"both"``, ``"neither"``, ``"left"`` or ``"right"``.
+
+    >>> check_in_range("train_fraction", 1.3, 0, 1, closed="neither")
+    Traceback (most recent call last):
+    ...
+    ValueError: train_fraction must lie in (0, 1), got 1.3
+    """
+    array = check_array(name, value)
+    left, right = closed in ("both", "left"), closed in ("both", "right")
+    bad = (array < low if left else array <= low) | (array > high if right else array >= high)
+    if bad.any():
+        span = f"{'[' if left else '('}{low:g}, {high:g}{']' if right else ')'}"
+        raise ValueError(f"{name} must lie in {span}, got {_first_bad(array, bad):g}")
+    return array
+
+
+def check_fraction(name: str, value: npt.ArrayLike) -> FloatArray:
+    """A fraction strictly between 0 and 1."""
+    return check_in_range(name, value, 0, 1, closed="neither")
+
+
+def check_positive(name: str, value: npt.ArrayLike) -> FloatArray:
+    """Finite and greater than zero."""
+    array = check_array(name, value)
+    if (array <= 0).any():
+        raise ValueError(f"{name} must be positive, got {_first_bad(array, array <= 0):g}")
+    return array
+
+
+def check_integer(name: str, value: Any, low: int | None = None, high: int | None = None) -> int:
+    """An integer (numpy's count too, booleans do not) within ``[low, high]``.
+
+    >>> check_integer("epochs", 0, low=1)
+    Traceback (most recent call last):
+    ...
+    ValueError: epochs must be at least 1, got 0
+    """
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{name} must be an integer, got {value!r}")
+    if low is not None and value < low:
+        raise ValueError(f"{name} must be at least {low}, got {value}")
+    if high is not None and value > high:
+        raise ValueError(f"{name} must be at most {high}, got {value}")
+    return int(value)
+
+
+def check_choice(name: str, value: T, choices: Iterable[T]) -> T:
+    """One of a list; an unknown value is answered with what exists.
+
+    >>> check_choice("profile", "stp", ["exponential", "step"])
+    Traceback (most recent call last):
+    ...
+    ValueError: profile must be one of 'exponential', 'step', got 'stp'
+    """
+    known = list(choices)
+    if value not in known:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
+    return value
+
+
+def check_distribution(name: str, value: npt.ArrayLike, *, tolerance: float = 1e-8) -> FloatArray:
+    """Non-negative numbers that sum to one."""
+    array = check_in_range(name, value, 0, 1)
+    total = float(array.sum())
+    if array.ndim != 1 or abs(total - 1) > tolerance:
+        raise ValueError(f"{name} must be a vector that sums to 1, got a sum of {total:.10g}")
+    return array
+
+
+def check_counts(name: str, value: npt.ArrayLike, *, minimum: int = 0) -> IntArray:
+    """Whole numbers, none below ``minimum``."""
+    array = check_array(name, value)
+    bad = (array < minimum) | (array != np.round(array))
+    if bad.any():
+        raise ValueError(
+            f"{name} must be whole numbers of at least {minimum}, got {_first_bad(array, bad):g}"
+        )
+    return array.astype(np.int64)
+
+
+def check_same_length(**named: Any) -> int:
+    """Sequences of equal length, given by keyword so that the message can name them.
+
+    >>> check_same_length(X=[1, 2], y=[1])
+    Traceback (most recent call last):
+    ...
+    ValueError: X and y must have the same length, got 2 and 1
+    """
+    lengths = {name: len(value) for name, value in named.items() if value is not None}
+    if len(set(lengths.values())) > 1:
+        names, sizes = " and ".join(lengths), " and ".join(map(str, lengths.values()))
+        raise ValueError(f"{names} must have the same length, got {sizes}")
+    return next(iter(lengths.values()))
+
+
+def check_members(name: str, values: Iterable[Any], known: Sequence[Any]) -> None:
+    """All of ``values`` are known; otherwise list the unknown and what exists."""
+    unknown = [value for value in values if value not in known]
+    if unknown:
+        raise ValueError(
+            f"{name}: unknown {', '.join(map(repr, unknown))}; there are {', '.join(map(repr, known))}"
+        )

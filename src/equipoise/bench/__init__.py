@@ -1,0 +1,1 @@
+"""Studies as grids of pure cells: resumable, on one machine or a cluster."""

@@ -1,0 +1,1 @@
+"""Imbalanced data: makers, embedded sets, loaders, synthetic generators."""

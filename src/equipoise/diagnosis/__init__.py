@@ -1,0 +1,1 @@
+"""One question a file, each answered by a Finding."""

@@ -1,0 +1,1 @@
+"""Diffusion models that know when each class is memorised."""

@@ -1,0 +1,1 @@
+"""One family of losses for imbalanced classification."""

@@ -1,0 +1,1 @@
+"""Networks as features and a linear head."""

@@ -1,0 +1,1 @@
+"""scikit-learn samplers with provenance and a quality gate."""

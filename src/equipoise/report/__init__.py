@@ -1,0 +1,1 @@
+"""Sections rendered to HTML, Markdown and JSON; this room knows nobody's content."""

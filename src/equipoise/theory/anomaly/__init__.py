@@ -1,0 +1,1 @@
+"""Which training ratio is best? The replica solution of the teacher-student spherical perceptron."""

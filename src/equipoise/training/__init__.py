@@ -1,0 +1,1 @@
+"""One loop; a method is a step."""
