@@ -1,0 +1,70 @@
+"""``equipoise theory MODEL --figure N``: the figures of the theory papers, each computed by the solvers.
+
+A model keeps its figures in ``_figures_MODEL.py`` beside this file: a function ``figure_N() -> Figure`` each,
+found by name, its docstring's first line the caption.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import pkgutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from equipoise import cli
+from equipoise._core.checks import check_choice
+from equipoise._core.files import replacing
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+HELP = "draw a figure of the exactly solvable models"
+
+_PREFIX = "_figures_"
+
+
+def models() -> list[str]:
+    """The models that have figures."""
+    names = (module.name for module in pkgutil.iter_modules(cli.__path__))
+    return sorted(name.removeprefix(_PREFIX) for name in names if name.startswith(_PREFIX))
+
+
+def figures(model: str) -> dict[str, Callable[[], Figure]]:
+    """The drawing functions of a model, by figure name, in the order of their numbers."""
+    module = importlib.import_module(f"{cli.__name__}.{_PREFIX}{model}")
+    found = {
+        name.removeprefix("figure_"): draw for name, draw in vars(module).items() if name[:7] == "figure_"
+    }
+    return dict(sorted(found.items(), key=lambda item: (int(item[0]) if item[0].isdigit() else 0, item[0])))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", choices=models(), help="which model")
+    parser.add_argument(
+        "--figure", action="append", metavar="N", help="which figure, again for more; 'all' for every one"
+    )
+    parser.add_argument("--out", default="out", metavar="DIR", help="where to write (default: out)")
+    parser.add_argument("--list", action="store_true", help="say which figures there are, and draw none")
+
+
+def run(args: argparse.Namespace) -> int:
+    known = figures(args.model)
+    if args.list or not args.figure:
+        for name, draw in known.items():
+            print(f"{name:>4}  {(draw.__doc__ or '').strip().splitlines()[0]}")
+        return 0
+    wanted = list(known) if "all" in args.figure else args.figure
+    for name in wanted:
+        check_choice("--figure", name, known)
+    import matplotlib
+
+    matplotlib.use("agg")  # drawn to a file: no window is needed, nor a display
+    for name in wanted:
+        path = Path(args.out) / f"theory-{args.model}-figure-{name}.png"
+        figure = known[name]()
+        with replacing(path) as temporary:
+            figure.savefig(temporary, format="png", dpi=130)
+        print(path)
+    return 0
