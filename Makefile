@@ -16,7 +16,9 @@ setup: $(STAMP)  ## create .venv with all that running, testing and benchmarking
 $(STAMP): pyproject.toml constraints.txt
 	@echo "Setting up $(VENV) (a few minutes on the first run) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "  1/2 torch"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
+	@echo "  2/2 Equipoise and the tools to test it"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,dev]'
 	@rm -f $(VENV)/.ready-*; touch $(STAMP)
 	@echo "Ready: $$($(BIN)/python --version) in $(VENV)."
