@@ -1,0 +1,116 @@
+"""What a study is: a pure function of JSON-able settings, a grid of settings, and the paper's numbers."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from equipoise._core.checks import check_choice
+from equipoise.bench.grid import Grid, Settings, expand
+
+_SPECS = "equipoise.bench.specs"
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A study. A module of ``equipoise.bench.specs`` exposes one as ``SPEC`` to be run by its name.
+
+    Parameters
+    ----------
+    name : str
+        What the command calls it; hyphens here are underscores in the module's file name.
+    title : str
+        One line for the page and the list.
+    run_cell : callable
+        ``run_cell(**settings) -> dict`` of JSON-able results (numbers, texts, lists for curves; numpy is
+        converted). Module-level and pure: the same settings give the same bits, so a resumed run equals an
+        uninterrupted one. A result that is a measurement of this run (a time) has a name ending in
+        ``_seconds``. Result names must differ from the settings'. Heavy imports go inside.
+    grid : mapping, sequence of mappings, or callable
+        Axes (lists) and fixed settings (anything else); see :func:`equipoise.bench.grid.expand`.
+        A callable ``cells(**overrides)`` yields the settings itself.
+    sizes : mapping
+        Overrides of the grid by the name of a size. ``"small"`` (the default size) fits two cores,
+        ``"paper"`` is the paper's own.
+    reference : str
+        The paper and its tables.
+    paper : mapping
+        The paper's numbers, for the page.
+    differs : str
+        What differs from the paper, for the page.
+    page : callable, optional
+        ``page(results, spec)`` with a DataFrame of finished cells (a column a setting and a result)
+        returns the study's own sections; without it the page has the generic tables.
+    metrics : sequence of str
+        The results that are quality measures, for the generic tables; empty means every number.
+    requires_data : sequence of str
+        Data sets that must be on this machine before anything runs.
+    check : callable, optional
+        ``check(cells)`` raises ValueError on settings that name what does not exist.
+
+    Examples
+    --------
+    >>> spec = Spec(name="squares", title="Squares", run_cell=_square, grid={"x": [1, 2, 3], "seed": 0},
+    ...             sizes={"small": {"x": [1, 2]}, "paper": {}})
+    >>> spec.cells()
+    [{'x': 1, 'seed': 0}, {'x': 2, 'seed': 0}]
+    >>> len(spec.cells("paper"))
+    3
+    """
+
+    name: str
+    title: str
+    run_cell: Callable[..., Mapping[str, Any]]
+    grid: Grid
+    sizes: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"small": {}, "paper": {}})
+    reference: str = ""
+    paper: Mapping[str, Any] = field(default_factory=dict)
+    differs: str = ""
+    page: Callable[..., Sequence[Any]] | None = None
+    metrics: Sequence[str] = ()
+    requires_data: Sequence[str] = ()
+    check: Callable[[list[Settings]], None] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.name or not self.name.replace("-", "").replace("_", "").isalnum():
+            raise ValueError(f"a study's name must be letters, digits and hyphens, got {self.name!r}")
+
+    def cells(self, size: str = "small", **overrides: Any) -> list[Settings]:
+        """The settings of every cell at a size, checked."""
+        check_choice("size", size, self.sizes)
+        cells = expand(self.grid, {**self.sizes[size], **overrides})
+        if not cells:
+            raise ValueError(f"study {self.name!r} has no cells at size {size!r}")
+        if self.check is not None:
+            self.check(cells)
+        return cells
+
+
+def _square(x: float, seed: int) -> dict[str, float]:
+    return {"square": x * x}
+
+
+def spec_names() -> list[str]:
+    """The names of the studies that come with Equipoise."""
+    package = importlib.import_module(_SPECS)
+    modules = (module.name for module in pkgutil.iter_modules(package.__path__))
+    return sorted(name.replace("_", "-") for name in modules if not name.startswith("_"))
+
+
+def named_spec(name: str) -> Spec:
+    """The study of that name."""
+    name = name.replace("_", "-")
+    if name not in spec_names():
+        raise ValueError(f"no study is named {name!r}; there are {', '.join(spec_names())}")
+    spec = importlib.import_module(f"{_SPECS}.{name.replace('-', '_')}").SPEC
+    if not isinstance(spec, Spec) or spec.name.replace("_", "-") != name:
+        raise ValueError(f"the module of study {name!r} must expose SPEC = Spec(name={name!r}, ...)")
+    return spec
+
+
+def load_spec(source: str) -> Spec:
+    """A study by its name."""
+    return named_spec(source)

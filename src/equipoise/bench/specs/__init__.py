@@ -1,0 +1,1 @@
+"""Named studies, one module each, found by themselves: a module here exposes ``SPEC``."""

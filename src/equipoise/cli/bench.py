@@ -1,0 +1,81 @@
+"""``equipoise bench``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+HELP = "run a study, resume it, list the studies, or write a study's page"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    run_parser = actions.add_parser("run", help="run a study: a name of the list, or a SPEC.toml")
+    run_parser.add_argument("spec", metavar="NAME|SPEC.toml")
+    run_parser.add_argument("--store", metavar="FILE", help="where results go (default: NAME.sqlite)")
+    run_parser.add_argument(
+        "--engine", default="local", metavar="ENGINE", help="local, or a Dask scheduler's tcp://host:port"
+    )
+    run_parser.add_argument("--jobs", type=int, metavar="N", help="local processes (default: all cores)")
+    run_parser.add_argument("--size", default="small", help="small (default) or paper")
+    run_parser.add_argument("--resume", action="store_true", help="go on from what the store holds")
+    run_parser.add_argument(
+        "--retry-failed", action="store_true", help="with --resume: run failed cells again"
+    )
+    run_parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="SETTING=VALUE[,VALUE]",
+        help="only the cells with these settings; may be given again",
+    )
+    actions.add_parser("list", help="the studies that come with Equipoise")
+
+
+def run(args: argparse.Namespace) -> int:
+    return {"run": _run, "list": _list}[args.action](args)
+
+
+def _run(args: argparse.Namespace) -> int:
+    from equipoise.bench import load_spec, run_study
+
+    spec = load_spec(args.spec)
+    suffix = "" if args.size == "small" else f"-{args.size}"
+    store = args.store or f"{spec.name}{suffix}.sqlite"
+    counts = run_study(
+        spec,
+        store,
+        size=args.size,
+        engine=args.engine,
+        jobs=args.jobs,
+        only=_selection(args.only),
+        resume=args.resume,
+        retry_failed=args.retry_failed,
+    )
+    print(f"{store}: {counts.done} cells done" + (f", {counts.failed} failed" if counts.failed else ""))
+    return 1 if counts.failed else 0
+
+
+def _selection(texts: list[str]) -> dict[str, list[str]]:
+    chosen = {}
+    for text in texts:
+        name, equals, values = text.partition("=")
+        if not equals or not name or not values:
+            raise ValueError(f"--only must be SETTING=VALUE[,VALUE], got {text!r}")
+        chosen[name] = values.split(",")
+    return chosen
+
+
+def _list(args: argparse.Namespace) -> int:
+    from equipoise.bench import named_spec, spec_names
+
+    for name in spec_names():
+        try:
+            spec = named_spec(name)
+        except Exception as error:  # a study whose extra is not installed must not hide the others
+            print(f"{name:24} cannot be loaded: {error}", file=sys.stderr)
+            continue
+        sizes = ", ".join(f"{size} {len(spec.cells(size))}" for size in spec.sizes)
+        reference = f" [{spec.reference}]" if spec.reference else ""
+        print(f"{name:24} {spec.title}{reference} (cells: {sizes})")
+    return 0
