@@ -1,1 +1,66 @@
 """Imbalanced data: makers, embedded sets, loaders, synthetic generators."""
+
+from equipoise.datasets.benchmark import (
+    IMBLEARN_BENCHMARK,
+    available_imblearn_benchmark,
+    available_mvtec_features,
+    load_imblearn_benchmark,
+    load_mvtec_features,
+)
+from equipoise.datasets.dataset import Dataset
+from equipoise.datasets.embedded import (
+    load_breast_cancer_imbalanced,
+    load_digits_imbalanced,
+    load_wine_imbalanced,
+)
+from equipoise.datasets.home import data_home
+from equipoise.datasets.idx import read_idx
+from equipoise.datasets.images import load_fashion_mnist, load_medmnist, load_mnist
+from equipoise.datasets.imbalance import (
+    apportion,
+    binary_counts,
+    exponential_counts,
+    imbalanced_indices,
+    make_imbalanced,
+    step_counts,
+)
+from equipoise.datasets.mixtures import (
+    GaussianMixture,
+    centroids_from_gram,
+    gram_matrix,
+    make_gaussian_mixture,
+)
+from equipoise.datasets.profiles import PROFILES, Profile, class_counts
+from equipoise.datasets.teacher_student import TeacherStudent, make_teacher_student
+
+__all__ = [
+    "IMBLEARN_BENCHMARK",
+    "PROFILES",
+    "Dataset",
+    "GaussianMixture",
+    "Profile",
+    "TeacherStudent",
+    "apportion",
+    "available_imblearn_benchmark",
+    "available_mvtec_features",
+    "binary_counts",
+    "centroids_from_gram",
+    "class_counts",
+    "data_home",
+    "exponential_counts",
+    "gram_matrix",
+    "imbalanced_indices",
+    "load_breast_cancer_imbalanced",
+    "load_digits_imbalanced",
+    "load_fashion_mnist",
+    "load_imblearn_benchmark",
+    "load_medmnist",
+    "load_mnist",
+    "load_mvtec_features",
+    "load_wine_imbalanced",
+    "make_gaussian_mixture",
+    "make_imbalanced",
+    "make_teacher_student",
+    "read_idx",
+    "step_counts",
+]

@@ -1,0 +1,70 @@
+"""Small sets that come with scikit-learn, made imbalanced: no download, no file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine
+
+from equipoise._core.random import RandomState
+from equipoise.datasets.dataset import Dataset
+
+
+def load_digits_imbalanced(*, random_state: RandomState = 0, **how: Any) -> Dataset:
+    """scikit-learn's 8×8 digits, long-tailed: 178 zeros down to 8 nines unless told otherwise.
+
+    ``how`` goes to `make_imbalanced`; the default is ``profile="exponential", ratio=20``.
+    Pixels lie in [0, 1].
+
+    >>> list(load_digits_imbalanced().class_counts.values())
+    [178, 127, 91, 65, 47, 33, 24, 17, 12, 8]
+    """
+    bunch = load_digits()
+    data = Dataset(
+        X=bunch.data / 16.0,
+        y=bunch.target.astype(np.int64),
+        name="digits",
+        target_names=tuple(map(str, bunch.target_names)),
+        feature_names=tuple(bunch.feature_names),
+        image_shape=(1, 8, 8),
+    )
+    return data.imbalanced(random_state=random_state, **_or(how, profile="exponential", ratio=20))
+
+
+def load_breast_cancer_imbalanced(*, random_state: RandomState = 0, **how: Any) -> Dataset:
+    """Wisconsin breast cancer with malignant (label 1, the positive class) made rare: 357 to 35.
+
+    >>> load_breast_cancer_imbalanced().class_counts
+    {0: 357, 1: 35}
+    """
+    bunch = load_breast_cancer()  # its own coding is 0 = malignant; here the rare class is the positive one
+    data = Dataset(
+        X=bunch.data,
+        y=1 - bunch.target.astype(np.int64),
+        name="breast_cancer",
+        target_names=("benign", "malignant"),
+        feature_names=tuple(map(str, bunch.feature_names)),
+    )
+    return data.imbalanced(random_state=random_state, **_or(how, profile="step", ratio=10))
+
+
+def load_wine_imbalanced(*, random_state: RandomState = 0, **how: Any) -> Dataset:
+    """Wine, three cultivars: 59, 26 and 11 samples.
+
+    >>> load_wine_imbalanced().class_counts
+    {0: 59, 1: 26, 2: 11}
+    """
+    bunch = load_wine()
+    data = Dataset(
+        X=bunch.data,
+        y=bunch.target.astype(np.int64),
+        name="wine",
+        target_names=tuple(map(str, bunch.target_names)),
+        feature_names=tuple(bunch.feature_names),
+    )
+    return data.imbalanced(random_state=random_state, **_or(how, profile="exponential", ratio=5))
+
+
+def _or(how: dict[str, Any], **default: Any) -> dict[str, Any]:
+    return how or default

@@ -1,0 +1,90 @@
+"""Where data files live, and how they are found."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+DEBIAN_FASHION_MNIST = Path("/usr/share/datasets/fashion-mnist")  # Debian's package dataset-fashion-mnist
+
+PathLike = str | os.PathLike[str]
+
+
+def data_home(path: PathLike | None = None) -> Path:
+    """The folder that holds data files; it need not exist.
+
+    The argument, else the environment variable EQUIPOISE_DATA, else ``equipoise`` in the user's cache folder.
+
+    >>> data_home("my/data").as_posix()
+    'my/data'
+    """
+    if path is not None:
+        return Path(path).expanduser()
+    if named := os.environ.get("EQUIPOISE_DATA"):
+        return Path(named).expanduser()
+    return _cache_folder() / "equipoise"
+
+
+def _cache_folder() -> Path:
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+
+
+def folders(home: Path, name: str, extra: Iterable[Path] = ()) -> Iterator[Path]:
+    """Where files of the set ``name`` may lie: home/name and all under it, home, then ``extra``."""
+    root = home / name
+    yield root
+    if root.is_dir():
+        yield from sorted(path for path in root.rglob("*") if path.is_dir())
+    yield home
+    yield from extra
+
+
+def find_file(places: Iterable[Path], *names: str) -> Path | None:
+    """The first of ``names`` in the first of ``places`` that has one."""
+    for place in places:
+        for name in names:
+            if (place / name).is_file():
+                return place / name
+    return None
+
+
+def missing(what: str, home: Path, wanted: str, advice: str) -> FileNotFoundError:
+    """The error for a set that is not there: what was looked for, where, and how to get it."""
+    return FileNotFoundError(
+        f"{what} was not found under {home} (looked for {wanted}). {advice} "
+        "Set data_home=… or EQUIPOISE_DATA to the folder that has it."
+    )
+
+
+def load_npz(path: PathLike, *needed: str) -> dict[str, npt.NDArray[np.generic]]:
+    """The arrays of an npz file (never pickled objects), or say what is wrong with the file.
+
+    Only ``needed`` are read if any are named.
+    """
+    import zipfile
+    import zlib
+
+    source = Path(path)
+    if not source.is_file():
+        raise FileNotFoundError(f"no such file: {source}")
+    try:
+        with np.load(source, allow_pickle=False) as archive:
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise ValueError("a single array")
+            absent = [key for key in needed if key not in archive.files]
+            if absent:
+                raise KeyError(f"{source} lacks {', '.join(absent)}; it has {', '.join(archive.files)}")
+            return {key: archive[key] for key in (needed or archive.files)}
+    except KeyError as error:
+        raise ValueError(str(error.args[0])) from None
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(f"{source} is not a readable npz file (cut off or damaged?): {error}") from error

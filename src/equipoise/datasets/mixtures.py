@@ -1,0 +1,151 @@
+"""Gaussian mixtures with a given geometry of centroids.
+
+Nicoletti, Ma, Ventura, Saglietti & Sarao Mannelli, "The Interplay of Data Structure and Imbalance in the
+Learning Dynamics of Diffusion Models", Eq 5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from equipoise._core.checks import (
+    FloatArray,
+    check_array,
+    check_distribution,
+    check_in_range,
+    check_integer,
+    check_positive,
+    check_same_length,
+)
+from equipoise._core.random import RandomState, as_generator
+from equipoise.datasets.dataset import Dataset
+from equipoise.datasets.imbalance import apportion
+
+
+@dataclass(frozen=True)
+class GaussianMixture:
+    """P(x) = Σ_c b_c N(x; m_c, σ_c² I) (Eq 5): isotropic classes, one component a class.
+
+    Parameters
+    ----------
+    centroids : m_c, one row a class
+    variances : σ_c²
+    weights : b_c, sum 1
+
+    Examples
+    --------
+    >>> mixture = make_gaussian_mixture(100, variances=[0.5, 0.25], weights=[0.9, 0.1], random_state=0)
+    >>> mixture.gram.round(12)
+    array([[1., 0.],
+           [0., 1.]])
+    >>> mixture.sample(50, random_state=1).class_counts
+    {0: 45, 1: 5}
+    """
+
+    centroids: FloatArray
+    variances: FloatArray
+    weights: FloatArray
+
+    def __post_init__(self) -> None:
+        centroids = check_array("centroids", self.centroids)
+        if centroids.ndim != 2:
+            raise ValueError(f"centroids must have one row a class, got shape {centroids.shape}")
+        variances = np.atleast_1d(check_positive("variances", self.variances))
+        weights = check_distribution("weights", self.weights)
+        check_same_length(centroids=centroids, variances=variances, weights=weights)
+        for name, value in (("centroids", centroids), ("variances", variances), ("weights", weights)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def n_features(self) -> int:
+        return int(self.centroids.shape[1])
+
+    @property
+    def gram(self) -> FloatArray:
+        """m_c·m_d/N: entries of order one for extensive centroids."""
+        return self.centroids @ self.centroids.T / self.n_features
+
+    def sample(self, n_samples: int, *, exact: bool = True, random_state: RandomState = None) -> Dataset:
+        """Draw samples, rows shuffled; ``exact`` fixes the class counts at b_c·n, else labels are drawn."""
+        n_samples = check_integer("n_samples", n_samples, low=1)
+        rng = as_generator(random_state)
+        n_classes = len(self.weights)
+        if exact:
+            y = rng.permutation(np.repeat(np.arange(n_classes), apportion(n_samples, self.weights)))
+        else:
+            y = rng.choice(n_classes, size=n_samples, p=self.weights)
+        noise = rng.standard_normal((n_samples, self.n_features))
+        X = self.centroids[y] + np.sqrt(self.variances)[y, None] * noise
+        return Dataset(X, y.astype(np.int64), name="gaussian mixture")
+
+
+def make_gaussian_mixture(
+    n_features: int,
+    *,
+    variances: npt.ArrayLike,
+    weights: npt.ArrayLike | None = None,
+    gram: npt.ArrayLike | None = None,
+    random_state: RandomState = None,
+) -> GaussianMixture:
+    """A mixture whose centroids have the inner products m_c·m_d = N·gram[c, d], turned at random.
+
+    ``gram`` is the identity by default: orthogonal centroids of length √N, the paper's baseline. Use
+    `gram_matrix` to write it in norms and cosines; a gram matrix of zeros puts all classes at the origin.
+    ``weights`` are equal by default.
+    """
+    n_features = check_integer("n_features", n_features, low=1)
+    variances = np.atleast_1d(check_positive("variances", variances))
+    n_classes = len(variances)
+    matrix = np.eye(n_classes) if gram is None else check_array("gram", gram)
+    centroids = centroids_from_gram(n_features * matrix, n_features, random_state=random_state)
+    check_same_length(variances=variances, gram=matrix)
+    shares = np.full(n_classes, 1 / n_classes) if weights is None else np.asarray(weights, dtype=np.float64)
+    return GaussianMixture(centroids, variances, shares)
+
+
+def centroids_from_gram(
+    gram: npt.ArrayLike, n_features: int, *, random_state: RandomState = None
+) -> FloatArray:
+    """Vectors with the given inner products, in a uniformly random orientation.
+
+    With G = V diag(λ) Vᵀ and a random orthonormal frame Q, the rows of V diag(√λ) Qᵀ have Gram matrix G.
+
+    >>> m = centroids_from_gram([[4, 1], [1, 1]], 30, random_state=0)
+    >>> (m @ m.T).round(12)
+    array([[4., 1.],
+           [1., 1.]])
+    """
+    matrix = check_array("gram", gram)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"gram must be square, got shape {matrix.shape}")
+    if not np.allclose(matrix, matrix.T):
+        raise ValueError("gram must be symmetric")
+    values, vectors = np.linalg.eigh(matrix)
+    scale = max(float(np.abs(values).max()), np.finfo(float).tiny)
+    if values.min() < -1e-10 * scale:
+        raise ValueError(f"gram must be positive semidefinite, got the eigenvalue {values.min():g}")
+    kept = values > 1e-14 * scale
+    rank = int(kept.sum())
+    if rank > n_features:
+        raise ValueError(f"gram of rank {rank} needs at least as many features, got {n_features}")
+    frame, triangle = np.linalg.qr(as_generator(random_state).standard_normal((n_features, rank)))
+    frame = frame * np.sign(np.diag(triangle))  # makes the frame uniform (Haar)
+    return np.asarray((vectors[:, kept] * np.sqrt(values[kept])) @ frame.T)
+
+
+def gram_matrix(norms: npt.ArrayLike, cosines: npt.ArrayLike = 0.0) -> FloatArray:
+    """Inner products from norms and cosines: one cosine for all pairs, or a matrix of them.
+
+    >>> gram_matrix([1, 2], 0.5)
+    array([[1., 1.],
+           [1., 4.]])
+    """
+    lengths = np.atleast_1d(check_in_range("norms", norms, 0))
+    angles = np.array(
+        np.broadcast_to(check_in_range("cosines", cosines, -1, 1), (lengths.size, lengths.size))
+    )
+    np.fill_diagonal(angles, 1.0)
+    return np.asarray(np.outer(lengths, lengths) * angles)
