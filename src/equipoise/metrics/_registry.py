@@ -1,0 +1,220 @@
+"""The list of metrics, filled by the decorator that stands on each of them."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from equipoise._core.checks import check_choice
+from equipoise.metrics._inputs import AnyArray, positive_class, proba_input
+from equipoise.metrics._kernels import Statistic
+
+Needs = Literal["labels", "scores", "proba"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric and what a caller has to know about it.
+
+    Attributes
+    ----------
+    name
+        As in ``METRICS``.
+    needs
+        What the second argument is: predicted ``"labels"``, ``"scores"`` (any increasing function of the
+        positive class's probability, or one column a class), or ``"proba"`` (distributions over the classes).
+    greater_is_better
+        Whether to maximize it.
+    multiclass
+        Whether it takes more than two classes.
+    bounds
+        The smallest and largest value it can have.
+    params
+        Keywords bound to the function, as in ``get_metric("f_beta", beta=2)``.
+
+    Examples
+    --------
+    >>> from equipoise.metrics import get_metric
+    >>> metric = get_metric("f_beta", beta=2)
+    >>> metric([0, 0, 1, 1], [0, 1, 1, 1])
+    0.909...
+    >>> metric.evaluate(["a", "b", "b"], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
+    0.555...
+    """
+
+    name: str
+    function: Callable[..., float]
+    needs: Needs
+    greater_is_better: bool
+    multiclass: bool
+    bounds: tuple[float, float]
+    weighted: Callable[..., Statistic] | None = field(default=None, repr=False)
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def summary(self) -> str:
+        """First line of the docstring."""
+        return (inspect.getdoc(self.function) or self.name).splitlines()[0]
+
+    @property
+    def sign(self) -> int:
+        """+1 if more is better, −1 if less is."""
+        return 1 if self.greater_is_better else -1
+
+    @property
+    def accepts(self) -> frozenset[str]:
+        """Keywords that its function takes."""
+        return frozenset(inspect.signature(self.function).parameters) - {"y_true"}
+
+    def __call__(self, y_true: npt.ArrayLike, values: npt.ArrayLike, **keywords: Any) -> float:
+        return self.function(y_true, values, **{**self.params, **keywords})
+
+    def better(self, a: float, b: float) -> bool:
+        """Whether ``a`` beats ``b``; NaN never does."""
+        return bool(np.isfinite(a) and (not np.isfinite(b) or self.sign * a > self.sign * b))
+
+    def arguments(
+        self, proba: npt.ArrayLike, y_true: npt.ArrayLike, labels: npt.ArrayLike | None, pos_label: Any
+    ) -> tuple[AnyArray, dict[str, Any]]:
+        """From class probabilities to this metric's second argument and keywords."""
+        _, table, classes, _ = proba_input(y_true, proba, labels)
+        keywords: dict[str, Any] = {"labels": classes} if "labels" in self.accepts else {}
+        if classes.size == 2 and "pos_label" in self.accepts:
+            keywords["pos_label"] = positive_class(classes, pos_label)
+        if self.needs == "labels":
+            return classes[table.argmax(axis=1)], keywords
+        if classes.size > 2 and not self.multiclass:
+            raise ValueError(f"{self.name} takes two classes, got the labels {classes.tolist()}")
+        if self.needs == "scores" and classes.size == 2 and "pos_label" in keywords:
+            keywords.pop("labels", None)
+            return table[:, classes.tolist().index(keywords["pos_label"])], keywords
+        return table, keywords
+
+    def evaluate(
+        self,
+        y_true: npt.ArrayLike,
+        proba: npt.ArrayLike,
+        *,
+        labels: npt.ArrayLike | None = None,
+        pos_label: Any = None,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> float:
+        """The metric from class probabilities, whatever it needs (labels are the most probable class).
+
+        ``labels`` names the columns of ``proba`` and is needed when ``y_true`` lacks a class.
+        """
+        values, keywords = self.arguments(proba, y_true, labels, pos_label)
+        return self(y_true, values, sample_weight=sample_weight, **keywords)
+
+    def scorer(self, estimator: Any, X: Any, y: Any) -> float:
+        """For scikit-learn's ``scoring=``: from a fitted classifier, more is better."""
+        if self.needs == "labels":
+            return self.sign * self(y, estimator.predict(X))
+        if self.needs == "proba" or not hasattr(estimator, "decision_function"):
+            return self.sign * self.evaluate(y, estimator.predict_proba(X), labels=estimator.classes_)
+        values, keywords = estimator.decision_function(X), {}
+        if len(estimator.classes_) == 2 and "pos_label" in self.accepts:
+            keywords = {"pos_label": estimator.classes_[1]}
+        elif "labels" in self.accepts:
+            keywords = {"labels": estimator.classes_}
+        return self.sign * self(y, values, **keywords)
+
+
+_KNOWN: dict[str, Metric] = {}
+METRICS: Mapping[str, Metric] = MappingProxyType(_KNOWN)
+"""All metrics by name."""
+
+
+def metric(
+    *,
+    needs: Needs,
+    greater_is_better: bool = True,
+    multiclass: bool = True,
+    bounds: tuple[float, float] = (0.0, 1.0),
+    weighted: Callable[..., Statistic] | None = None,
+    name: str | None = None,
+) -> Callable[[Callable[..., float]], Callable[..., float]]:
+    """Enter a function ``(y_true, values, *, ...) → float`` in ``METRICS``."""
+
+    def enter(function: Callable[..., float]) -> Callable[..., float]:
+        key = name or function.__name__
+        if key in _KNOWN:
+            raise ValueError(f"there is already a metric {key!r}")
+        _KNOWN[key] = Metric(key, function, needs, greater_is_better, multiclass, bounds, weighted)
+        return function
+
+    return enter
+
+
+def get_metric(name: str | Metric, **params: Any) -> Metric:
+    """A metric by its name, with keywords bound to it.
+
+    The name may carry its keywords, as configuration files need it.
+
+    >>> get_metric("brier").greater_is_better
+    False
+    >>> get_metric("precision_at_recall(min_recall=0.9)")([0, 1, 0, 1], [0.1, 0.4, 0.5, 0.8])
+    0.666...
+    >>> get_metric("acuracy")
+    Traceback (most recent call last):
+    ...
+    ValueError: metric must be one of ..., got 'acuracy'
+    """
+    if isinstance(name, Metric):
+        found = name
+    else:
+        base, written = _parse(name)
+        params = {**written, **params}
+        found = _KNOWN[check_choice("metric", base, sorted(_KNOWN))]
+    unknown = set(params) - found.accepts
+    if unknown:
+        raise ValueError(f"{found.name} does not take {sorted(unknown)}; it takes {sorted(found.accepts)}")
+    if not params:
+        return found
+    shown = ", ".join(f"{key}={value!r}" for key, value in params.items())
+    return replace(found, name=f"{found.name}({shown})", params={**found.params, **params})
+
+
+def _parse(name: str) -> tuple[str, dict[str, Any]]:
+    if not name.endswith(")"):
+        return name, {}
+    try:
+        call = ast.parse(name, mode="eval").body
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and not call.args):
+            raise ValueError("not of the form name(key=value)")
+        return call.func.id, {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
+    except (SyntaxError, ValueError) as error:
+        raise ValueError(f"metric must be a name or name(key=value, ...), got {name!r}") from error
+
+
+def evaluate_all(
+    y_true: npt.ArrayLike,
+    proba: npt.ArrayLike,
+    metrics: list[str] | tuple[str, ...] | None = None,
+    *,
+    labels: npt.ArrayLike | None = None,
+    pos_label: Any = None,
+) -> dict[str, float]:
+    """Several metrics from one table of class probabilities; by default all that need no keyword.
+
+    >>> evaluate_all([0, 0, 1], [0.2, 0.6, 0.9], ["auc", "top1_error", "recall"])
+    {'auc': 1.0, 'top1_error': 0.333..., 'recall': 1.0}
+    """
+    _, table, classes, _ = proba_input(y_true, proba, labels)
+    if metrics is None:
+        chosen = [m for m in _KNOWN.values() if not _required(m) and (m.multiclass or classes.size == 2)]
+    else:
+        chosen = [get_metric(name) for name in metrics]
+    return {m.name: m.evaluate(y_true, table, labels=classes, pos_label=pos_label) for m in chosen}
+
+
+def _required(entry: Metric) -> set[str]:
+    parameters = list(inspect.signature(entry.function).parameters.values())[2:]
+    return {p.name for p in parameters if p.default is p.empty} - set(entry.params)

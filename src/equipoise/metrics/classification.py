@@ -1,0 +1,466 @@
+"""Metrics of predicted labels and of rankings. Where scikit-learn or imbalanced-learn has one, it is theirs.
+
+Conventions. Averages over classes run over the classes that occur in ``y_true`` (precision and F: in either
+vector, as in scikit-learn). With two classes the positive one is the last in sorted order unless
+``pos_label`` says otherwise; ``average="auto"`` means that class for two classes and the plain mean over
+classes for more. A quotient 0/0 counts as 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import imblearn.metrics
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import sklearn.metrics
+
+from equipoise._core.checks import FloatArray, check_array, check_choice, check_in_range, check_positive
+from equipoise.metrics import _kernels as kernels
+from equipoise.metrics._inputs import (
+    AnyArray,
+    check_weight,
+    encode,
+    label_input,
+    positive_class,
+    proba_input,
+    require_two_classes,
+    score_input,
+)
+from equipoise.metrics._registry import metric
+
+AVERAGES = ("auto", "binary", "macro")
+
+
+def _averaged(
+    function: Callable[..., Any],
+    y_true: npt.ArrayLike,
+    y_pred: npt.ArrayLike,
+    pos_label: Any,
+    average: str,
+    labels: npt.ArrayLike | None,
+    sample_weight: npt.ArrayLike | None,
+    *,
+    truth_only: bool,
+    **params: Any,
+) -> float:
+    """Call a score of scikit-learn's or imbalanced-learn's for the positive class or averaged."""
+    check_choice("average", average, AVERAGES)
+    true, predicted, classes, weight = label_input(y_true, y_pred, labels, sample_weight)
+    require_two_classes(true)
+    params["sample_weight"] = weight
+    if kernels.is_binary(average, classes, pos_label):
+        positive = positive_class(classes, pos_label)
+        if truth_only and not (true == positive).any():
+            raise ValueError(f"y_true must have the positive class, got no {positive!r}")
+        a, b = (true == positive).astype(int), (predicted == positive).astype(int)
+        return float(function(a, b, pos_label=1, average="binary", **params))
+    wanted = np.unique(true) if truth_only else None
+    return float(function(true, predicted, labels=wanted, average="macro", **params))
+
+
+@metric(needs="labels", weighted=kernels.from_classes(kernels.class_recalls, kernels.mean_present))
+def recall(
+    y_true: npt.ArrayLike,
+    y_pred: npt.ArrayLike,
+    *,
+    pos_label: Any = None,
+    average: str = "auto",
+    labels: npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+) -> float:
+    """Recall (sensitivity): the share of the positive class that is found.
+
+    >>> recall([0, 0, 1, 1], [0, 1, 1, 0])
+    0.5
+    """
+    return _averaged(
+        sklearn.metrics.recall_score,
+        y_true,
+        y_pred,
+        pos_label,
+        average,
+        labels,
+        sample_weight,
+        truth_only=True,
+        zero_division=0,
+    )
+
+
+@metric(needs="labels", weighted=kernels.from_classes(kernels.class_specificities, kernels.mean_present))
+def specificity(
+    y_true: npt.ArrayLike,
+    y_pred: npt.ArrayLike,
+    *,
+    pos_label: Any = None,
+    average: str = "auto",
+    labels: npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+) -> float:
+    """Specificity: the share of the negatives that is not called positive.
+
+    >>> specificity([0, 0, 0, 0, 1], [0, 0, 0, 1, 1])
+    0.75
+    """
+    return _averaged(
+        imblearn.metrics.specificity_score,
+        y_true,
+        y_pred,
+        pos_label,
+        average,
+        labels,
+        sample_weight,
+        truth_only=True,
+    )
+
+
+@metric(
+    needs="labels", weighted=kernels.from_classes(kernels.class_precisions, lambda values: values.mean(-1))
+)
+def precision(
+    y_true: npt.ArrayLike,
+    y_pred: npt.ArrayLike,
+    *,
+    pos_label: Any = None,
+    average: str = "auto",
+    labels: npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+) -> float:
+    """Precision: the share of what is called positive that is.
+
+    >>> precision([0, 0, 1, 1], [0, 1, 1, 1])
+    0.666...
+    """
+    return _averaged(
+        sklearn.metrics.precision_score,
+        y_true,
+        y_pred,
+        pos_label,
+        average,
+        labels,
+        sample_weight,
+        truth_only=False,
+        zero_division=0,
+    )
+
+
+@metric(needs="labels", weighted=kernels.from_classes(kernels.class_f_betas, lambda values: values.mean(-1)))
+def f_beta(
+    y_true: npt.ArrayLike,
+    y_pred: npt.ArrayLike,
+    *,
+    beta: float = 1.0,
+    pos_label: Any = None,
+    average: str = "auto",
+    labels: npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+) -> float:
+    """F-beta: harmonic mean of precision and recall, recall weighing ``beta``² times as much.
+
+    >>> f_beta([0, 0, 1, 1], [0, 1, 1, 1], beta=2)
+    0.909...
+    """
+    check_positive("beta", beta)
+    return _averaged(
+        sklearn.metrics.fbeta_score,
+        y_true,
+        y_pred,
+        pos_label,
+        average,
+        labels,
+        sample_weight,
+        truth_only=False,
+        beta=beta,
+        zero_division=0,
+    )
+
+
+@metric(needs="labels", weighted=kernels.from_confusion(lambda m: kernels.class_f_betas(m).mean(-1)))
+def macro_f1(
+    y_true: npt.ArrayLike,
+    y_pred: npt.ArrayLike,
+    *,
+    labels: npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+) -> float:
+    """Macro F1: the plain mean of the classes' F1.
+
+    >>> macro_f1([0, 0, 1, 1], [0, 1, 1, 1])
+    0.733...
+    """
+    return f_beta(y_true, y_pred, average="macro", labels=labels, sample_weight=sample_weight)
+
+
+@metric(
+    needs="labels", weighted=kernels.from_confusion(lambda m: kernels.mean_present(kernels.class_recalls(m)))
+)
+def balanced_accuracy(
+    y_true: npt.ArrayLike,
+    y_pred: npt.ArrayLike,
+    *,
+    labels: npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+) -> float:
+    """Balanced accuracy, also called ACSA: the plain mean of the classes' recalls.
+
+    >>> balanced_accuracy([0, 0, 0, 0, 1], [0, 0, 0, 0, 0])
+    0.5
+    """
+    return recall(y_true, y_pred, average="macro", labels=labels, sample_weight=sample_weight)
+
+
+acsa = balanced_accuracy
+
+
+def _g_mean_input(
+    y_true: npt.ArrayLike,
+    y_pred: npt.ArrayLike,
+    labels: npt.ArrayLike | None,
+    sample_weight: npt.ArrayLike | None,
+) -> tuple[AnyArray, AnyArray, dict[str, Any]]:
+    true, predicted, _, weight = label_input(y_true, y_pred, labels, sample_weight)
+    require_two_classes(true)
+    return true, predicted, {"labels": np.unique(true), "sample_weight": weight}
+
+
+@metric(needs="labels", weighted=kernels.from_confusion(kernels.g_mean_macro))
+def g_mean(
+    y_true: npt.ArrayLike,
+    y_pred: npt.ArrayLike,
+    *,
+    labels: npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+) -> float:
+    """G-mean, macro: √(mean sensitivity · mean specificity), the one of Mondal et al., Table 1.
+
+    The literature has three G-means; see also :func:`g_mean_per_class` and :func:`g_mean_product`.
+    For two classes all three are √(recall · specificity), but for the first, which is the balanced accuracy.
+
+    >>> g_mean([0, 0, 1, 1, 2, 2], [0, 0, 1, 0, 2, 2])
+    0.874...
+    """
+    true, predicted, keywords = _g_mean_input(y_true, y_pred, labels, sample_weight)
+    return float(imblearn.metrics.geometric_mean_score(true, predicted, average="macro", **keywords))
+
+
+@metric(needs="labels", weighted=kernels.from_confusion(kernels.g_mean_per_class))
+def g_mean_per_class(
+    y_true: npt.ArrayLike,
+    y_pred: npt.ArrayLike,
+    *,
+    labels: npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+) -> float:
+    """G-mean, per class: the mean over classes of √(sensitivity · specificity), as DGC reports it.
+
+    >>> g_mean_per_class([0, 0, 1, 1, 2, 2], [0, 0, 1, 0, 2, 2])
+    0.857...
+    """
+    true, predicted, keywords = _g_mean_input(y_true, y_pred, labels, sample_weight)
+    each = imblearn.metrics.geometric_mean_score(true, predicted, average=None, **keywords)
+    return float(np.mean(each))
+
+
+@metric(needs="labels", weighted=kernels.from_confusion(kernels.g_mean_product))
+def g_mean_product(
+    y_true: npt.ArrayLike,
+    y_pred: npt.ArrayLike,
+    *,
+    labels: npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+) -> float:
+    """G-mean, product: the C-th root of the product of the C recalls, as GAMO reports it.
+
+    >>> g_mean_product([0, 0, 1, 1, 2, 2], [0, 0, 1, 0, 2, 2])
+    0.793...
+    """
+    true, predicted, keywords = _g_mean_input(y_true, y_pred, labels, sample_weight)
+    return float(imblearn.metrics.geometric_mean_score(true, predicted, average="multiclass", **keywords))
+
+
+@metric(
+    needs="labels",
+    greater_is_better=False,
+    weighted=kernels.from_confusion(
+        lambda m: 1 - np.diagonal(m, axis1=-2, axis2=-1).sum(-1) / m.sum((-2, -1))
+    ),
+)
+def top1_error(
+    y_true: npt.ArrayLike,
+    y_pred: npt.ArrayLike,
+    *,
+    labels: npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+) -> float:
+    """Top-1 error: the share of samples whose predicted label is wrong.
+
+    >>> top1_error(["a", "b", "b", "c"], ["a", "b", "c", "c"])
+    0.25
+    """
+    true, predicted, _, weight = label_input(y_true, y_pred, labels, sample_weight)
+    return float(sklearn.metrics.zero_one_loss(true, predicted, sample_weight=weight))
+
+
+@metric(needs="scores", multiclass=False, weighted=kernels.from_curve(kernels.step_precision))
+def average_precision(
+    y_true: npt.ArrayLike,
+    y_score: npt.ArrayLike,
+    *,
+    pos_label: Any = None,
+    sample_weight: npt.ArrayLike | None = None,
+) -> float:
+    """Average precision: the area under the precision-recall steps of the positive class.
+
+    >>> average_precision([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    0.833...
+    """
+    positive, score, weight = score_input(y_true, y_score, pos_label, sample_weight)
+    return float(sklearn.metrics.average_precision_score(positive, score, sample_weight=weight))
+
+
+@metric(needs="scores", weighted=kernels.one_vs_all(kernels.step_precision))
+def auprc_ova(
+    y_true: npt.ArrayLike,
+    proba: npt.ArrayLike,
+    *,
+    labels: npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+) -> float:
+    """AUPRC, one versus all: the mean over the classes that occur of their average precision.
+
+    >>> auprc_ova([0, 1, 2], [[0.8, 0.1, 0.1], [0.3, 0.5, 0.2], [0.2, 0.6, 0.2]])
+    0.666...
+    """
+    codes, table, _, weight = proba_input(y_true, proba, labels, sample_weight, scores=True)
+    require_two_classes(codes)
+    found = np.unique(codes)
+    score = sklearn.metrics.average_precision_score
+    return float(np.mean([score(codes == c, table[:, c], sample_weight=weight) for c in found]))
+
+
+def _prepare_auc(
+    y_true: npt.ArrayLike,
+    y_score: npt.ArrayLike,
+    *,
+    pos_label: Any = None,
+    labels: npt.ArrayLike | None = None,
+) -> kernels.Statistic:
+    if _is_table(y_score):
+        return kernels.one_vs_all(kernels.area_under_roc)(y_true, y_score, labels=labels)
+    return kernels.from_curve(kernels.area_under_roc)(y_true, y_score, pos_label=pos_label)
+
+
+def _is_table(y_score: npt.ArrayLike) -> bool:
+    shape = np.shape(y_score)
+    return len(shape) == 2 and shape[1] > 2
+
+
+@metric(needs="scores", weighted=_prepare_auc)
+def auc(
+    y_true: npt.ArrayLike,
+    y_score: npt.ArrayLike,
+    *,
+    pos_label: Any = None,
+    labels: npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+) -> float:
+    """AUC: the area under the ROC curve; with a column a class, the mean of one class against the rest.
+
+    >>> auc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    0.75
+    """
+    score = sklearn.metrics.roc_auc_score
+    if not _is_table(y_score):
+        positive, values, weight = score_input(y_true, y_score, pos_label, sample_weight)
+        return float(score(positive, values, sample_weight=weight))
+    codes, table, _, weight = proba_input(y_true, y_score, labels, sample_weight, scores=True)
+    require_two_classes(codes)
+    return float(np.mean([score(codes == c, table[:, c], sample_weight=weight) for c in np.unique(codes)]))
+
+
+def check_costs(cost_matrix: npt.ArrayLike, n_classes: int) -> FloatArray:
+    """A square matrix of costs: row the truth, column the decision."""
+    costs = check_array("cost_matrix", cost_matrix)
+    if costs.shape != (n_classes, n_classes):
+        raise ValueError(
+            f"cost_matrix must have the shape {(n_classes, n_classes)} (truth, decision), got {costs.shape}"
+        )
+    return costs
+
+
+def _cost_losses(
+    y_true: npt.ArrayLike,
+    y_pred: npt.ArrayLike,
+    *,
+    cost_matrix: npt.ArrayLike,
+    labels: npt.ArrayLike | None = None,
+) -> FloatArray:
+    true, predicted, classes, _ = label_input(y_true, y_pred, labels)
+    return check_costs(cost_matrix, classes.size)[encode(true, classes), encode(predicted, classes)]
+
+
+@metric(
+    needs="labels",
+    greater_is_better=False,
+    bounds=(-np.inf, np.inf),
+    weighted=kernels.from_losses(_cost_losses),
+)
+def expected_cost(
+    y_true: npt.ArrayLike,
+    y_pred: npt.ArrayLike,
+    *,
+    cost_matrix: npt.ArrayLike,
+    labels: npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+) -> float:
+    """Expected cost: the mean of ``cost_matrix[truth, decision]``, classes in the order of ``labels``.
+
+    >>> expected_cost([0, 0, 1, 1], [0, 1, 1, 0], cost_matrix=[[0, 1], [10, 0]])
+    2.75
+    """
+    losses = _cost_losses(y_true, y_pred, cost_matrix=cost_matrix, labels=labels)
+    weight = check_weight(sample_weight, losses)
+    return float(np.average(losses, weights=weight))
+
+
+def cheapest_decision(
+    proba: npt.ArrayLike, cost_matrix: npt.ArrayLike, *, labels: npt.ArrayLike | None = None
+) -> AnyArray:
+    """Bayes' decision: for each row of class probabilities the class of least expected cost.
+
+    >>> cheapest_decision([[0.95, 0.05], [0.8, 0.2]], [[0, 1], [10, 0]])
+    array([0, 1])
+    """
+    table = check_in_range("proba", proba, 0, 1)
+    if table.ndim != 2:
+        raise ValueError(f"proba must have the shape (samples, classes), got {table.shape}")
+    names = np.arange(table.shape[1]) if labels is None else np.asarray(labels)
+    if names.shape != (table.shape[1],):
+        raise ValueError(f"labels must name the {table.shape[1]} columns of proba, got {names.tolist()}")
+    return names[(table @ check_costs(cost_matrix, names.size)).argmin(axis=1)]
+
+
+def per_class(
+    y_true: npt.ArrayLike, y_pred: npt.ArrayLike, *, labels: npt.ArrayLike | None = None
+) -> pd.DataFrame:
+    """Recall, specificity, precision, F1, G-mean and support of each class.
+
+    >>> per_class(["a", "a", "b"], ["a", "b", "b"]).loc["a", "recall"]
+    np.float64(0.5)
+    """
+    true, predicted, classes, _ = label_input(y_true, y_pred, labels)
+    counts = kernels.confusion(
+        encode(true, classes), encode(predicted, classes), classes.size, np.ones((1, true.size))
+    )[0]
+    sensitivity, rest = kernels.class_recalls(counts), kernels.class_specificities(counts)
+    columns = {
+        "recall": sensitivity,
+        "specificity": rest,
+        "precision": kernels.class_precisions(counts),
+        "f1": kernels.class_f_betas(counts),
+        "g_mean": np.sqrt(sensitivity * rest),
+        "support": counts.sum(axis=1).astype(int),
+    }
+    return pd.DataFrame(columns, index=pd.Index(classes, name="class"))
