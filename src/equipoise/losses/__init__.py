@@ -1,1 +1,93 @@
-"""One family of losses for imbalanced classification."""
+"""One family of losses for imbalanced classification.
+
+Each is a shell around an equation in :mod:`equipoise.losses.functional`. All take ``forward(input, target)``
+with raw logits and integer targets; what else they want (``features``, ``head_weight``) is named by
+``requires``. Importing this package does not import torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from equipoise.losses._base import Loss
+
+_MODULES = {
+    "CenterLoss": "center",
+    "ClassBalancedLoss": "class_balanced",
+    "CombinedLoss": "nenum",
+    "CrossEntropyLoss": "cross_entropy",
+    "DisturbLabelLoss": "robust",
+    "FocalLoss": "focal",
+    "ISDALoss": "isda",
+    "KPSLoss": "margin",
+    "LDAMLoss": "margin",
+    "LPLLoss": "lpl",
+    "LargeMarginLoss": "margin",
+    "LogitAdjustedLoss": "adjustment",
+    "Loss": "_base",
+    "LqLoss": "robust",
+    "NENumLoss": "nenum",
+    "VSLoss": "adjustment",
+    "WeightedCrossEntropyLoss": "cross_entropy",
+}
+
+__all__ = ["available_losses", "functional", "get_loss", *_MODULES]
+
+
+def available_losses() -> dict[str, type[Loss]]:
+    """Every loss by its name: the class's name without ``Loss``, in lower case. Found, not listed.
+
+    >>> sorted(available_losses())[:3]
+    ['center', 'classbalanced', 'combined']
+    """
+    from equipoise.losses._base import Loss
+
+    for module in pkgutil.iter_modules(__path__):
+        importlib.import_module(f"{__name__}.{module.name}")
+    found, waiting = {}, list(Loss.__subclasses__())
+    while waiting:
+        loss = waiting.pop()
+        waiting += loss.__subclasses__()
+        if loss.__module__.startswith(f"{__name__}."):
+            found[_key(loss.__name__.removesuffix("Loss"))] = loss
+    return dict(sorted(found.items()))
+
+
+def get_loss(name: str, class_counts: npt.ArrayLike | None = None, **params: Any) -> Loss:
+    """A loss by name: ``"nenum"``, ``"class_balanced"``, ``"ce"``; case, ``_`` and ``-`` do not matter.
+
+    >>> get_loss("logit_adjusted", class_counts=[90, 10], tau=0.5)
+    LogitAdjustedLoss(tau=0.5, reduction='mean')
+    >>> get_loss("hinge")
+    Traceback (most recent call last):
+    ...
+    ValueError: loss must be one of 'center', 'classbalanced', ..., got 'hinge'
+    """
+    from equipoise._core.checks import check_choice
+
+    losses = available_losses()
+    names = {_key(alias): loss for loss in losses.values() for alias in loss.aliases} | losses
+    if _key(name) not in names:
+        check_choice("loss", name, losses)
+    return names[_key(name)](class_counts, **params)
+
+
+def _key(name: str) -> str:
+    return name.lower().replace("_", "").replace("-", "")
+
+
+def __getattr__(name: str) -> Any:
+    if name == "functional":
+        return importlib.import_module(f"{__name__}.functional")
+    if name in _MODULES:
+        return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,107 @@
+"""Logits shifted and scaled by the prior: logit adjustment and vector scaling."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from torch import Tensor
+
+from equipoise._core.checks import FloatArray, check_in_range
+from equipoise.losses import functional
+from equipoise.losses._base import Loss, LossOptions
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+def log_prior(class_counts: Tensor) -> Tensor:
+    return (class_counts / class_counts.sum()).log().float()
+
+
+def tempered_prior(class_prior: npt.ArrayLike, tau: float) -> FloatArray:
+    """π^(1−τ), normalized: logits z with z + τ log π = log p(y|x) are posteriors under this prior."""
+    prior = np.asarray(class_prior, dtype=np.float64)
+    log_mass = np.where(prior > 0, (1 - tau) * np.log(np.where(prior > 0, prior, 1.0)), -np.inf)
+    mass = np.exp(log_mass - log_mass.max())
+    return np.asarray(mass / mass.sum())
+
+
+class LogitAdjustedLoss(Loss):
+    """Cross-entropy of z_c + τ log π_c (Menon et al. 2021).
+
+    The raw logits then are posteriors under the prior π^(1−τ): the uniform one for τ = 1.
+
+    >>> import torch
+    >>> LogitAdjustedLoss([9, 1])(torch.zeros(1, 2), torch.tensor([1]))
+    tensor(2.3026)
+    """
+
+    aliases: ClassVar[tuple[str, ...]] = ("la", "logit_adjustment")
+    needs_counts = True
+    soft_targets = True
+    class_counts: Tensor
+    log_prior: Tensor
+
+    def __init__(
+        self,
+        class_counts: npt.ArrayLike | None = None,
+        *,
+        tau: float = 1.0,
+        **options: Unpack[LossOptions],
+    ) -> None:
+        super().__init__(class_counts, **options)
+        self.tau = float(check_in_range("tau", tau))
+        self.register_buffer("log_prior", log_prior(self.class_counts))
+
+    def per_sample(self, logits: Tensor, target: Tensor, **needs: Tensor) -> Tensor:
+        return functional.logit_adjusted_loss(logits, target, self.log_prior, tau=self.tau, reduction="none")
+
+    def implied_prior(self, class_prior: npt.ArrayLike) -> FloatArray:
+        return tempered_prior(class_prior, self.tau)
+
+    def extra_repr(self) -> str:
+        return f"tau={self.tau}, {super().extra_repr()}"
+
+
+class VSLoss(Loss):
+    """Vector-scaling loss: cross-entropy of (n_c/n_max)^γ z_c + τ log π_c (Kini et al. 2021; Lieberman et
+    al., Eq 3).
+
+    ``implied_prior`` accounts for τ. The scales γ act on the margins and have no prior that would undo them.
+
+    >>> import torch
+    >>> VSLoss([9, 1], gamma=0, tau=0)(torch.zeros(1, 2), torch.tensor([1]))
+    tensor(0.6931)
+    """
+
+    aliases: ClassVar[tuple[str, ...]] = ("vector_scaling",)
+    needs_counts = True
+    soft_targets = True
+    class_counts: Tensor
+    log_prior: Tensor
+
+    def __init__(
+        self,
+        class_counts: npt.ArrayLike | None = None,
+        *,
+        gamma: float = 0.2,
+        tau: float = 1.0,
+        **options: Unpack[LossOptions],
+    ) -> None:
+        super().__init__(class_counts, **options)
+        self.gamma = float(check_in_range("gamma", gamma, 0))
+        self.tau = float(check_in_range("tau", tau))
+        self.register_buffer("log_prior", log_prior(self.class_counts))
+
+    def per_sample(self, logits: Tensor, target: Tensor, **needs: Tensor) -> Tensor:
+        return functional.vs_loss(
+            logits, target, self.log_prior, gamma=self.gamma, tau=self.tau, reduction="none"
+        )
+
+    def implied_prior(self, class_prior: npt.ArrayLike) -> FloatArray:
+        return tempered_prior(class_prior, self.tau)
+
+    def extra_repr(self) -> str:
+        return f"gamma={self.gamma}, tau={self.tau}, {super().extra_repr()}"

@@ -1,0 +1,72 @@
+"""Weights from effective numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from equipoise._core.checks import FloatArray, check_in_range
+from equipoise.losses import functional
+from equipoise.losses._base import Loss, LossOptions
+from equipoise.losses.cross_entropy import reweighted_prior
+from equipoise.theory.effective_number import effective_number
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+def class_balanced_weight(class_counts: Tensor, beta: float) -> Tensor:
+    """(1−β)/(1−β^n), normalized to sum to the number of classes, as float32."""
+    check_in_range("beta", beta, 0, 1)
+    weight = 1 / effective_number(class_counts.cpu().numpy(), beta)
+    return torch.as_tensor(np.asarray(weight * weight.size / weight.sum()), dtype=torch.float32)
+
+
+class ClassBalancedLoss(Loss):
+    """Class-balanced cross-entropy, or focal loss if φ > 0 (Cui et al. 2019; Wu & Li, Eq 1).
+
+    Parameters
+    ----------
+    class_counts : array of shape (C,)
+    beta : float
+        β in [0, 1]: 0 weighs all classes alike, 1 by 1/n.
+    phi : float
+        Focus of the focal loss; 0 is cross-entropy.
+
+    >>> ClassBalancedLoss([100, 1], beta=1.0).class_weight
+    tensor([0.0198, 1.9802])
+    """
+
+    aliases: ClassVar[tuple[str, ...]] = ("cb",)
+    needs_counts = True
+    soft_targets = True
+    class_counts: Tensor
+    class_weight: Tensor
+
+    def __init__(
+        self,
+        class_counts: npt.ArrayLike | None = None,
+        *,
+        beta: float = 0.9999,
+        phi: float = 0.0,
+        **options: Unpack[LossOptions],
+    ) -> None:
+        super().__init__(class_counts, **options)
+        self.beta = float(beta)
+        self.phi = float(check_in_range("phi", phi, 0))
+        self.register_buffer("class_weight", class_balanced_weight(self.class_counts, beta))
+
+    def per_sample(self, logits: Tensor, target: Tensor, **needs: Tensor) -> Tensor:
+        return functional.class_balanced_loss(
+            logits, target, self.class_weight, phi=self.phi, reduction="none"
+        )
+
+    def implied_prior(self, class_prior: npt.ArrayLike) -> FloatArray:
+        return reweighted_prior(class_prior, self.class_weight)
+
+    def extra_repr(self) -> str:
+        return f"beta={self.beta}, phi={self.phi}, {super().extra_repr()}"

@@ -1,0 +1,72 @@
+"""The focal loss, softmax and sigmoid."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from equipoise._core.checks import FloatArray, check_in_range
+from equipoise.losses import functional
+from equipoise.losses._base import Loss, LossOptions
+from equipoise.losses.cross_entropy import reweighted_prior
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class FocalLoss(Loss):
+    """−α_y (1 − p_y)^φ log p_y (Lin et al. 2017; Lieberman et al., Eq 2).
+
+    Parameters
+    ----------
+    phi : float
+        Focus φ ≥ 0; 0 is cross-entropy.
+    alpha : float or array of shape (C,), optional
+        One weight a class; a number a stands for (1 − a, a) in a binary problem.
+    class_counts
+        Not used by the equation; checked against the logits if given.
+
+    >>> import torch
+    >>> FocalLoss(phi=2)(torch.zeros(1, 2), torch.tensor([1]))
+    tensor(0.1733)
+    """
+
+    soft_targets = True
+    alpha: Tensor | None
+
+    def __init__(
+        self,
+        class_counts: npt.ArrayLike | None = None,
+        *,
+        phi: float = 2.0,
+        alpha: npt.ArrayLike | None = None,
+        **options: Unpack[LossOptions],
+    ) -> None:
+        super().__init__(class_counts, **options)
+        self.phi = float(check_in_range("phi", phi, 0))
+        self.register_buffer("alpha", _class_alpha(alpha))
+
+    def per_sample(self, logits: Tensor, target: Tensor, **needs: Tensor) -> Tensor:
+        return functional.focal_loss(logits, target, phi=self.phi, alpha=self.alpha, reduction="none")
+
+    def implied_prior(self, class_prior: npt.ArrayLike) -> FloatArray:
+        if self.alpha is None:
+            return super().implied_prior(class_prior)
+        return reweighted_prior(class_prior, self.alpha)
+
+    def extra_repr(self) -> str:
+        return f"phi={self.phi}, {super().extra_repr()}"
+
+
+def _class_alpha(alpha: npt.ArrayLike | None) -> Tensor | None:
+    if alpha is None:
+        return None
+    values = check_in_range("alpha", alpha, 0)
+    if values.ndim == 0:
+        values = check_in_range("alpha", alpha, 0, 1)
+        values = np.stack([1 - values, values])
+    return torch.as_tensor(values, dtype=torch.float32)

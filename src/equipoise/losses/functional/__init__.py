@@ -1,0 +1,55 @@
+"""The equations: pure functions of logits and targets, with no state and no checks of values.
+
+They compute in float32 if the logits are float16 or bfloat16, are safe under ``torch.compile``,
+``torch.func.vmap`` and ``torch.func.grad``, and take ``reduction`` as ``"mean"``, ``"sum"`` or ``"none"``.
+"""
+
+from equipoise.losses.functional.perturbation import (
+    binary_vs_loss,
+    combined_loss,
+    isda_loss,
+    kps_loss,
+    large_margin_loss,
+    ldam_loss,
+    logit_adjusted_loss,
+    lpl_loss,
+    lpl_perturbation,
+    vs_loss,
+)
+from equipoise.losses.functional.shared import promote, reduce_loss, true_class
+from equipoise.losses.functional.weighting import (
+    center_loss,
+    class_balanced_loss,
+    cross_entropy,
+    disturb_target,
+    focal_loss,
+    lq_loss,
+    nenum_loss,
+    nenum_offset,
+    sigmoid_focal_loss,
+)
+
+__all__ = [
+    "binary_vs_loss",
+    "center_loss",
+    "class_balanced_loss",
+    "combined_loss",
+    "cross_entropy",
+    "disturb_target",
+    "focal_loss",
+    "isda_loss",
+    "kps_loss",
+    "large_margin_loss",
+    "ldam_loss",
+    "logit_adjusted_loss",
+    "lpl_loss",
+    "lpl_perturbation",
+    "lq_loss",
+    "nenum_loss",
+    "nenum_offset",
+    "promote",
+    "reduce_loss",
+    "sigmoid_focal_loss",
+    "true_class",
+    "vs_loss",
+]

@@ -1,0 +1,252 @@
+"""Losses that perturb logits: −log softmax_y of logits that were scaled, shifted or both."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from equipoise.losses.functional.shared import (
+    negative_log_likelihood,
+    promote,
+    reduce_loss,
+    shift_true_,
+    true_class,
+)
+
+
+def logit_adjusted_loss(
+    input: Tensor, target: Tensor, log_prior: Tensor, *, tau: float | Tensor = 1.0, reduction: str = "mean"
+) -> Tensor:
+    """Cross-entropy of z_c + τ log π_c (Menon et al. 2021, with the sign of that paper).
+
+    >>> z, y, prior = torch.tensor([[1.0, 0.0]]), torch.tensor([0]), torch.tensor([0.9, 0.1])
+    >>> torch.isclose(logit_adjusted_loss(z, y, prior.log(), tau=0.0), F.cross_entropy(z, y))
+    tensor(True)
+    """
+    logits = promote(input)
+    return reduce_loss(negative_log_likelihood(logits + tau * log_prior.to(logits.dtype), target), reduction)
+
+
+def vs_loss(
+    input: Tensor,
+    target: Tensor,
+    log_prior: Tensor,
+    *,
+    gamma: float | Tensor = 0.2,
+    tau: float | Tensor = 1.0,
+    reduction: str = "mean",
+) -> Tensor:
+    """Vector-scaling loss: cross-entropy of Δ_c z_c + τ log π_c, Δ_c = (n_c/n_max)^γ (Kini et al. 2021).
+
+    Lieberman et al., Eqs 3, 21 and 22. γ = τ = 0 is cross-entropy; γ = 0 is logit adjustment.
+    """
+    logits = promote(input)
+    log_prior = log_prior.to(logits.dtype)
+    scale = torch.exp(gamma * (log_prior - log_prior.max()))
+    return reduce_loss(
+        negative_log_likelihood(torch.addcmul(tau * log_prior, logits, scale), target), reduction
+    )
+
+
+def binary_vs_loss(
+    input: Tensor,
+    target: Tensor,
+    imbalance_ratio: float | Tensor,
+    *,
+    gamma: float | Tensor = 0.2,
+    tau: float | Tensor = 1.0,
+    reduction: str = "mean",
+) -> Tensor:
+    """The binary form log(1 + e^{±η}), η = z₊/β^γ − (z₋ + τ log β) (Lieberman et al., Eq 4).
+
+    ``input`` holds (z₋, z₊) in its last axis and ``imbalance_ratio`` is β = n₋/n₊.
+    """
+    logits = promote(input)
+    ratio = torch.as_tensor(imbalance_ratio, dtype=logits.dtype, device=logits.device)
+    eta = logits[..., 1] / ratio**gamma - (logits[..., 0] + tau * torch.log(ratio))
+    share = target.to(logits.dtype)
+    return reduce_loss(share * F.softplus(-eta) + (1 - share) * F.softplus(eta), reduction)
+
+
+def ldam_loss(
+    input: Tensor, target: Tensor, margins: Tensor, *, scale: float = 30.0, reduction: str = "mean"
+) -> Tensor:
+    """Cross-entropy of s·(z_c − m_y·[c = y]) with margins m ∝ n^(−1/4) (Cao et al. 2019).
+
+    ``input`` holds cosines, from a head that normalizes features and weights.
+    """
+    scaled = promote(input) * scale
+    shift_true_(scaled, target, -scale * margins[target])
+    return reduce_loss(negative_log_likelihood(scaled, target), reduction)
+
+
+def kps_loss(
+    input: Tensor,
+    target: Tensor,
+    class_scales: Tensor,
+    margins: Tensor,
+    *,
+    scale: float = 15.0,
+    reduction: str = "mean",
+) -> Tensor:
+    """Cross-entropy of s·(k_c z_c − m_y·[c = y]): key-point-sensitive scales and margins (Li, Cheung & Hu
+    2023).
+    """
+    logits = promote(input)
+    scaled = logits * (scale * class_scales.to(logits.dtype))
+    shift_true_(scaled, target, -scale * margins[target])
+    return reduce_loss(negative_log_likelihood(scaled, target), reduction)
+
+
+def _class_gradient(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Unit vectors along each class's summed gradient softmax − onehot, and the row each sample finds its
+    own in.
+
+    Rows are classes if there are fewer of them than samples; otherwise the first sample of each class, so
+    that the table never exceeds the batch. Shapes are static.
+    """
+    n, n_classes = logits.shape
+    row = target
+    if n_classes > n:
+        order = torch.arange(n, device=target.device)
+        first = torch.full((n_classes,), n - 1, device=target.device).scatter_reduce(0, target, order, "amin")
+        row = first[target]
+    gradient = shift_true_(F.softmax(logits, dim=-1), target, -torch.ones_like(logits[:, 0]))
+    table = torch.zeros_like(logits[: min(n, n_classes)]).index_add_(0, row, gradient)
+    return F.normalize(table, dim=-1), row
+
+
+def _class_step(logits: Tensor, target: Tensor, length: Tensor) -> Tensor:
+    direction, row = _class_gradient(logits, target)
+    return direction.index_select(0, row).mul_(length.unsqueeze(-1))
+
+
+@torch.no_grad()
+def lpl_perturbation(
+    logits: Tensor, target: Tensor, bounds: Tensor, step_size: float | None = None
+) -> Tensor:
+    """The perturbation δ_y of each sample's logits, one a class, of length at most |bound_y|.
+
+    It climbs the class's mean loss if the bound is positive (tail: positive augmentation) and descends if
+    negative (head). One normalized step of the bound's length, or, with ``step_size`` α, steps of length α
+    until the bound, each along the gradient at the perturbed logits.
+    """
+    bound = bounds.to(logits.dtype)[target]
+    if step_size is None:
+        return _class_step(logits, target, bound)
+    shift = torch.zeros_like(logits)
+    for step in range(math.ceil(float(bounds.abs().max()) / step_size)):
+        length = (bound.abs() - step * step_size).clamp(0, step_size) * bound.sign()
+        shift = shift + _class_step(logits + shift, target, length)
+    return shift
+
+
+def lpl_loss(
+    input: Tensor,
+    target: Tensor,
+    bounds: Tensor,
+    *,
+    step_size: float | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Cross-entropy of logits under a class-level perturbation (Li, Su, Wu & Zhang 2022).
+
+    ``bounds`` (C,) is positive for classes to augment and negative for classes to hold back. The
+    perturbation is a constant of the gradient.
+    """
+    logits = promote(input)
+    shift = lpl_perturbation(logits.detach(), target, bounds, step_size)
+    return reduce_loss(negative_log_likelihood(shift.add_(logits), target), reduction)
+
+
+def isda_loss(
+    input: Tensor,
+    target: Tensor,
+    head_weight: Tensor,
+    covariance: Tensor,
+    *,
+    strength: float = 0.5,
+    reduction: str = "mean",
+) -> Tensor:
+    """Cross-entropy of z_c + ½λ (ω_c − ω_y)ᵀΣ_y(ω_c − ω_y): infinitely many feature augmentations (Wang et
+    al. 2021).
+
+    ``covariance`` is (C, d, d), or (C, d) for diagonal matrices. The gradient runs through the head's
+    weights.
+    """
+    logits, weight = promote(input), promote(head_weight)
+    sigma = covariance.to(weight.dtype)
+    if sigma.ndim == 2:
+        spread, own = sigma[target], weight[target]
+        quadratic = spread @ weight.square().T - 2 * (spread * own) @ weight.T
+        quadratic = quadratic + (spread * own.square()).sum(-1, keepdim=True)
+    else:
+        classes, row = torch.unique(target, return_inverse=True)
+        difference = weight - weight[classes].unsqueeze(1)
+        quadratic = ((difference @ sigma[classes]) * difference).sum(-1)[row]
+    return reduce_loss(negative_log_likelihood(logits + 0.5 * strength * quadratic, target), reduction)
+
+
+def combined_loss(
+    input: Tensor,
+    target: Tensor,
+    class_weight: Tensor,
+    *,
+    offset: Tensor,
+    scatter: Tensor,
+    tau1: float | Tensor = 1.0,
+    tau2: float | Tensor = 1.0,
+    reduction: str = "mean",
+) -> Tensor:
+    """Class weight times cross-entropy of z_c + τ₁ h(x, c) + τ₂ DS_{y,c} (Wu & Li, Eq 20).
+
+    ``offset`` is h, (n, C), and ``scatter`` DS, (C, C). Both are taken as zero at the true class, as Eq 22
+    implies. The gradient runs through both.
+    """
+    logits = promote(input)
+    shift = tau1 * offset.to(logits.dtype) + tau2 * scatter.to(logits.dtype)[target]
+    shift = shift.scatter(-1, target.unsqueeze(-1), 0.0)
+    each = class_weight.to(logits.dtype)[target] * negative_log_likelihood(logits + shift, target)
+    return reduce_loss(each, reduction)
+
+
+def _psi(cosine: Tensor, margin: int) -> Tensor:
+    """ψ(θ) = (−1)^k cos(mθ) − 2k on kπ/m ≤ θ ≤ (k+1)π/m, monotone in θ (Liu et al. 2016, Eq 6).
+
+    cos(mθ) is the Chebyshev polynomial T_m(cos θ), so no arccos with its infinite slope is needed.
+    """
+    before, chebyshev = torch.ones_like(cosine), cosine
+    for _ in range(margin - 1):
+        before, chebyshev = chebyshev, 2 * cosine * chebyshev - before
+    k = torch.zeros_like(cosine)
+    for turn in range(1, margin):
+        k = k + (cosine < math.cos(turn * math.pi / margin)).to(cosine.dtype)
+    return (1 - 2 * (k % 2)) * chebyshev - 2 * k
+
+
+def large_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    features: Tensor,
+    head_weight: Tensor,
+    *,
+    margin: float = 2,
+    form: str = "multiplicative",
+    blend: float = 0.0,
+    reduction: str = "mean",
+) -> Tensor:
+    """Cross-entropy with the true logit ‖ω_y‖‖f‖cos θ replaced by ‖ω_y‖‖f‖ψ(θ) (Liu et al. 2016).
+
+    ``"multiplicative"`` is that paper's ψ with a whole margin m ≥ 1; ``"additive"`` is cos θ − m. ``blend``
+    λ averages ψ with cos θ in the proportion 1 : λ. A bias in the head is left as it is.
+    """
+    logits, f, w = promote(input), promote(features), promote(head_weight)[target]
+    size = f.norm(dim=-1) * w.norm(dim=-1)
+    cosine = ((f * w).sum(-1) / size.clamp_min(1e-12)).clamp(-1, 1)
+    psi = _psi(cosine, int(margin)) if form == "multiplicative" else cosine - margin
+    change = size * (psi - cosine) / (1 + blend)
+    moved = logits.scatter(-1, target.unsqueeze(-1), (true_class(logits, target) + change).unsqueeze(-1))
+    return reduce_loss(negative_log_likelihood(moved, target), reduction)

@@ -1,0 +1,95 @@
+"""Losses for labels that may be wrong: Lq and DisturbLabel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from equipoise._core.checks import check_in_range
+from equipoise._core.random import derive_seed
+from equipoise.losses import functional
+from equipoise.losses._base import Loss, LossOptions
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class LqLoss(Loss):
+    """(1 − p_y^q)/q, between cross-entropy (q → 0) and the mean absolute error (q = 1) (Zhang & Sabuncu
+    2018).
+
+    >>> import torch
+    >>> LqLoss(q=1)(torch.zeros(1, 4), torch.tensor([0]))
+    tensor(0.7500)
+    """
+
+    aliases: ClassVar[tuple[str, ...]] = ("gce", "generalized_cross_entropy")
+    soft_targets = True
+
+    def __init__(
+        self,
+        class_counts: npt.ArrayLike | None = None,
+        *,
+        q: float = 0.4,
+        **options: Unpack[LossOptions],
+    ) -> None:
+        super().__init__(class_counts, **options)
+        self.q = float(check_in_range("q", q, 0, 1))
+
+    def per_sample(self, logits: Tensor, target: Tensor, **needs: Tensor) -> Tensor:
+        return functional.lq_loss(logits, target, q=self.q, reduction="none")
+
+    def extra_repr(self) -> str:
+        return f"q={self.q}, {super().extra_repr()}"
+
+
+class DisturbLabelLoss(Loss):
+    """Cross-entropy with a share of the labels redrawn uniformly in each training batch (Xie et al. 2016).
+
+    Parameters
+    ----------
+    rate : float
+        α, the probability that a label is redrawn (it may fall on itself).
+    seed : int
+        Draws are a function of the seed and of the number of batches seen, which is saved with the state.
+
+    >>> import torch
+    >>> loss = DisturbLabelLoss(rate=0.0)
+    >>> loss(torch.zeros(1, 2), torch.tensor([1]))
+    tensor(0.6931)
+    """
+
+    step: Tensor
+
+    def __init__(
+        self,
+        class_counts: npt.ArrayLike | None = None,
+        *,
+        rate: float = 0.05,
+        seed: int = 0,
+        **options: Unpack[LossOptions],
+    ) -> None:
+        super().__init__(class_counts, **options)
+        self.rate = float(check_in_range("rate", rate, 0, 1))
+        self.seed = int(seed)
+        self.register_buffer("step", torch.zeros((), dtype=torch.int64))
+
+    def per_sample(self, logits: Tensor, target: Tensor, **needs: Tensor) -> Tensor:
+        if self.training and self.rate > 0:
+            generator = torch.Generator().manual_seed(derive_seed(self.seed, "disturb", int(self.step)))
+            uniform, draw = torch.rand(2, target.numel(), generator=generator).to(target.device)
+            target = functional.disturb_target(target, logits.shape[-1], uniform, draw, rate=self.rate)
+            self.step += 1
+        return functional.cross_entropy(logits, target, reduction="none")
+
+    def implied_prior(self, class_prior: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Redrawing mixes the labels' prior with the uniform one."""
+        prior = np.asarray(class_prior, dtype=np.float64)
+        return (1 - self.rate) * prior + self.rate / prior.size
+
+    def extra_repr(self) -> str:
+        return f"rate={self.rate}, {super().extra_repr()}"

@@ -1,0 +1,186 @@
+"""What one more sample is worth: effective numbers of random covering, class weights and data scatter.
+
+Wu & Li, "Revisiting the Effective Number Theory for Imbalanced Learning" (equation numbers refer to it),
+after Cui, Jia, Lin, Song & Belongie, "Class-Balanced Loss Based on Effective Number of Samples", CVPR 2019.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from equipoise._core.checks import FloatArray, check_array, check_counts, check_in_range, check_integer
+from equipoise._core.random import RandomState, as_generator
+
+
+def effective_number(n: npt.ArrayLike, beta: npt.ArrayLike, offset: npt.ArrayLike = 0.0) -> FloatArray:
+    """Expected volume that ``n`` random unit samples cover (Eqs 3 and 13).
+
+    A new sample falls on its own class with probability p₁ = E/V (V = 1/(1−β) is the class volume), on
+    another class with probability (1−p₁)·p₂ and is lost there (``offset`` p₂), and otherwise adds one unit
+    (Assumption 5). The recursion E_n = β'·E_{n−1} + 1 − p₂ with β' = β + (1−β)·p₂ has the solution
+
+    E_n = (1 − p₂)(1 − β'ⁿ)/(1 − β') = (1 − β'ⁿ)/(1 − β),
+
+    since 1 − β' = (1−β)(1−p₂). The second form is computed, through ``expm1``: it has no 0/0 at p₂ = 1 and
+    keeps its digits for β → 1, where E_n → n·(1 − p₂).
+
+    >>> effective_number([1, 10, 1000], 0.9).round(4)
+    array([ 1.    ,  6.5132, 10.    ])
+    >>> effective_number(10, 0.9, offset=1.0)
+    array(0.)
+    """
+    counts = check_in_range("n", n, 0)
+    beta = check_in_range("beta", beta, 0, 1)
+    offset = check_in_range("offset", offset, 0, 1)
+    free, novel = 1 - beta, 1 - offset
+    with np.errstate(divide="ignore", invalid="ignore"):
+        covered = -np.expm1(np.where(counts > 0, counts * np.log1p(-free * novel), 0.0)) / free
+    return np.asarray(np.where(free > 0, covered, counts * novel))
+
+
+def effective_number_weights(
+    class_counts: npt.ArrayLike, beta: float = 0.9999, *, normalize: bool = True
+) -> FloatArray:
+    """Class weights (1−β)/(1−β^n), inverse to the effective number (Eqs 1 and 4).
+
+    β = 0 weighs all classes alike and β = 1 by 1/n (Eq 5). ``normalize`` makes the weights sum to the number
+    of classes.
+
+    >>> effective_number_weights([100, 10, 1], beta=1.0).round(3)
+    array([0.027, 0.27 , 2.703])
+    """
+    counts = check_counts("class_counts", class_counts, minimum=1)
+    weights = 1 / effective_number(counts, beta)
+    return weights * weights.size / weights.sum() if normalize else weights
+
+
+def simulate_covering(
+    n: int,
+    volume: int,
+    offset: float = 0.0,
+    *,
+    repeats: int = 1000,
+    random_state: RandomState = None,
+) -> FloatArray:
+    """Covered volumes after each of ``n`` draws, for ``repeats`` independent runs: shape (repeats, n).
+
+    The class is a set of ``volume`` unit cells. A draw picks a cell; a covered one stays covered (overlap),
+    an uncovered one is lost to another class with probability ``offset``, else it is covered: the walk whose
+    mean :func:`effective_number` gives with β = 1 − 1/volume.
+
+    >>> simulate_covering(3, volume=1, repeats=1, random_state=0)
+    array([[1., 1., 1.]])
+    """
+    n, volume = check_integer("n", n, low=1), check_integer("volume", volume, low=1)
+    repeats = check_integer("repeats", repeats, low=1)
+    check_in_range("offset", offset, 0, 1)
+    rng = as_generator(random_state)
+    covered = np.zeros((repeats, volume), dtype=bool)
+    path = np.empty((repeats, n))
+    rows = np.arange(repeats)
+    for draw in range(n):
+        cell = rng.integers(volume, size=repeats)
+        covered[rows, cell] |= rng.random(repeats) >= offset
+        path[:, draw] = covered.sum(axis=1)
+    return path
+
+
+def data_scatter(direction: npt.ArrayLike, covariance: npt.ArrayLike) -> float:
+    """Variance of a class along a boundary's normal, wᵀΣw/wᵀw (Eq 15).
+
+    >>> data_scatter([2.0, 0.0], [[3.0, 0.0], [0.0, 1.0]])
+    3.0
+    """
+    w, sigma = check_array("direction", direction), check_array("covariance", covariance)
+    return float(w @ sigma @ w / (w @ w))
+
+
+@dataclass
+class ScatterStatistics:
+    """Running mean and spread of ν_y − ν_z over each class y: all of Eq 16 without a covariance matrix.
+
+    (ω_y−ω_z)ᵀΣ_y(ω_y−ω_z) is the variance of the logit difference ν_y − ν_z over class y, because the bias
+    drops out of a variance. So DS_yz = Var_y(ν_y − ν_z)/‖ω_y − ω_z‖² costs O(n·C) for all pairs. Batches and
+    processes merge exactly (Chan, Golub & LeVeque 1983).
+
+    >>> stats = ScatterStatistics.empty(2)
+    >>> stats.update([[1.0, 0.0], [3.0, 0.0], [0.0, 5.0]], [0, 0, 1])
+    >>> stats.variances()
+    array([[0., 1.],
+           [0., 0.]])
+    """
+
+    count: FloatArray
+    mean: FloatArray
+    spread: FloatArray  # sum of squared deviations
+
+    @classmethod
+    def empty(cls, n_classes: int) -> ScatterStatistics:
+        n_classes = check_integer("n_classes", n_classes, low=1)
+        return cls(np.zeros(n_classes), np.zeros((n_classes, n_classes)), np.zeros((n_classes, n_classes)))
+
+    def update(self, logits: npt.ArrayLike, target: npt.ArrayLike) -> None:
+        """Take in a batch of logits (n, C) with their classes (n,)."""
+        z = check_array("logits", logits)
+        y = check_counts("target", target)
+        n_classes = self.count.size
+        if z.ndim != 2 or z.shape[1] != n_classes:
+            raise ValueError(f"logits must have {n_classes} columns, got shape {z.shape}")
+        if y.shape != z.shape[:1] or y.max() >= n_classes:
+            raise ValueError(f"target must hold {z.shape[0]} classes below {n_classes}, got up to {y.max()}")
+        difference = np.take_along_axis(z, y[:, None], axis=1) - z
+        batch = ScatterStatistics.empty(n_classes)
+        batch.count = np.bincount(y, minlength=n_classes).astype(np.float64)
+        np.add.at(batch.mean, y, difference)
+        batch.mean /= np.maximum(batch.count, 1)[:, None]
+        np.add.at(batch.spread, y, (difference - batch.mean[y]) ** 2)
+        self.merge(batch)
+
+    def merge(self, other: ScatterStatistics) -> None:
+        """Take in the statistics of another batch or process."""
+        if other.count.size != self.count.size:
+            raise ValueError(f"statistics of {other.count.size} and {self.count.size} classes cannot merge")
+        total = self.count + other.count
+        share = np.divide(other.count, total, out=np.zeros_like(total), where=total > 0)[:, None]
+        shift = other.mean - self.mean
+        self.spread = self.spread + other.spread + shift**2 * share * self.count[:, None]
+        self.mean = self.mean + shift * share
+        self.count = total
+
+    def variances(self) -> FloatArray:
+        """Var_y(ν_y − ν_z), the numerator of Eq 16; zero for a class without samples."""
+        return self.spread / np.maximum(self.count, 1)[:, None]
+
+    def scatter(self, head_weight: npt.ArrayLike, *, eps: float = 1e-12) -> FloatArray:
+        """DS_yz (Eq 16) for a linear head with rows ω_c; the diagonal is zero."""
+        w = check_array("head_weight", head_weight)
+        if w.ndim != 2 or w.shape[0] != self.count.size:
+            raise ValueError(f"head_weight must have {self.count.size} rows, got shape {w.shape}")
+        squares = (w**2).sum(axis=1)
+        distance = np.maximum(squares[:, None] + squares - 2 * w @ w.T, 0)
+        scatter = self.variances() / (distance + eps)
+        np.fill_diagonal(scatter, 0.0)
+        return scatter
+
+    def mean_scatter(self, head_weight: npt.ArrayLike, *, eps: float = 1e-12) -> FloatArray:
+        """The average of DS_yz over the C − 1 other classes (under Eq 17)."""
+        return self.scatter(head_weight, eps=eps).sum(axis=1) / max(self.count.size - 1, 1)
+
+
+def class_factor(mean_scatter: npt.ArrayLike, weights: npt.ArrayLike) -> FloatArray:
+    """The class part of Eq 18, scatter times weight, normalized to sum to the number of classes.
+
+    A class whose scatter is not known (zero, fewer than two samples) takes the mean of the others.
+
+    >>> class_factor([1.0, 3.0], [1.0, 1.0])
+    array([0.5, 1.5])
+    """
+    scatter = check_in_range("mean_scatter", mean_scatter, 0)
+    weights = check_in_range("weights", weights, 0)
+    known = scatter > 0
+    fill = scatter[known].mean() if known.any() else 1.0
+    factor = np.where(known, scatter, fill) * weights
+    return np.asarray(factor * factor.size / factor.sum())
