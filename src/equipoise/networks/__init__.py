@@ -1,1 +1,8 @@
-"""Networks as features and a linear head."""
+"""Networks as features and a linear head, so that losses can see features and head weights."""
+
+from equipoise.networks.base import Network, build_network, logits_and_features, network_names
+from equipoise.networks.convnet import ConvNet
+from equipoise.networks.mlp import MLP
+from equipoise.networks.resnet import ResNet
+
+__all__ = ["MLP", "ConvNet", "Network", "ResNet", "build_network", "logits_and_features", "network_names"]

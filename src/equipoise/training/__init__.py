@@ -1,1 +1,41 @@
 """One loop; a method is a step."""
+
+from equipoise.training.callbacks import (
+    Callback,
+    DeferredReweighting,
+    EarlyStopping,
+    LearningRate,
+    Validation,
+    drops,
+)
+from equipoise.training.data import Batch, TensorData
+from equipoise.training.fabric import make_fabric
+from equipoise.training.loop import Run, TrainingDiverged, fit, predict
+from equipoise.training.samplers import ClassSampler, Sampler, Shuffle, class_shares
+from equipoise.training.steps import STEPS, LossOfBatch, Outcome, PlainStep, Step, build_step
+
+__all__ = [
+    "STEPS",
+    "Batch",
+    "Callback",
+    "ClassSampler",
+    "DeferredReweighting",
+    "EarlyStopping",
+    "LearningRate",
+    "LossOfBatch",
+    "Outcome",
+    "PlainStep",
+    "Run",
+    "Sampler",
+    "Shuffle",
+    "Step",
+    "TensorData",
+    "TrainingDiverged",
+    "Validation",
+    "build_step",
+    "class_shares",
+    "drops",
+    "fit",
+    "make_fabric",
+    "predict",
+]

@@ -1,0 +1,124 @@
+"""What every network is: features, then a linear head. And how one is found by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from torch import Tensor, nn
+
+from equipoise._core.checks import check_choice, check_integer
+
+
+@runtime_checkable
+class Network(Protocol):
+    """The contract: ``forward(x) = head(features(x))``. Any module with these two names is a network."""
+
+    head: nn.Linear
+
+    def features(self, x: Tensor) -> Tensor: ...
+
+
+class FeaturesAndHead(nn.Module):
+    """The shell of the networks here: they only say what their features are.
+
+    Parameters
+    ----------
+    n_features : int
+        Width of the last hidden layer, the head's input.
+    n_classes : int
+        Number of logits.
+    """
+
+    def __init__(self, n_features: int, n_classes: int) -> None:
+        super().__init__()
+        self.head = nn.Linear(n_features, check_integer("n_classes", n_classes, low=1))
+
+    def features(self, x: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def forward(self, x: Tensor) -> Tensor:
+        logits: Tensor = self.head(self.features(x))
+        return logits
+
+
+def logits_and_features(model: Any, *inputs: Any) -> tuple[Tensor, Tensor]:
+    """Both outputs of one forward pass, whatever the model is wrapped in (data parallel, mixed precision).
+
+    A hook on the head sees its input, so the model is called once and through its wrapper.
+
+    >>> import torch
+    >>> net = build_network("mlp", (4,), 3)
+    >>> logits, features = logits_and_features(net, torch.zeros(2, 4))
+    >>> torch.equal(logits, net.head(features))
+    True
+    """
+    head = getattr(model, "head", None)
+    if not isinstance(head, nn.Module):
+        raise TypeError(
+            f"the network must have a linear layer named head, got {type(model).__name__} without"
+        )
+    seen: list[Tensor] = []
+    handle = head.register_forward_pre_hook(lambda _, args: seen.append(args[0]))
+    try:
+        logits = model(*inputs)
+    finally:
+        handle.remove()
+    if not seen:
+        raise RuntimeError("the network's forward never called its head; it must be head(features(x))")
+    return logits, seen[-1].to(logits.dtype)
+
+
+def _builders() -> dict[str, Callable[..., nn.Module]]:
+    from equipoise.networks.convnet import ConvNet
+    from equipoise.networks.mlp import MLP
+    from equipoise.networks.resnet import ResNet
+
+    def resnet(depth: int) -> Callable[..., nn.Module]:
+        return lambda shape, n_classes, **params: ResNet(shape, n_classes, depth=depth, **params)
+
+    return {
+        "mlp": MLP,
+        "convnet": ConvNet,
+        "resnet8": resnet(8),
+        "resnet20": resnet(20),
+        "resnet32": resnet(32),
+    }
+
+
+def network_names() -> list[str]:
+    """The names that :func:`build_network` knows."""
+    return list(_builders())
+
+
+def build_network(
+    module: str | Callable[..., nn.Module], input_shape: Sequence[int], n_classes: int, **params: Any
+) -> nn.Module:
+    """A network by name, or from a factory ``factory(input_shape, n_classes, **params)``.
+
+    ``"auto"`` is an MLP for tables, shape ``(columns,)``, and a small convnet for images, shape
+    ``(channels, height, width)``.
+
+    >>> build_network("auto", (1, 28, 28), 10).head.out_features
+    10
+    """
+    shape = tuple(int(size) for size in input_shape)
+    if callable(module):
+        network = module(shape, n_classes, **params)
+        if not isinstance(network, nn.Module):
+            raise TypeError(f"module must make a torch.nn.Module, got {network!r}")
+        return network
+    name = ("mlp" if len(shape) == 1 else "convnet") if module == "auto" else module
+    builders = _builders()
+    check_choice("module", name, ["auto", *builders])
+    return builders[name](shape, n_classes, **params)
+
+
+def check_image_shape(shape: Sequence[int], smallest: int) -> tuple[int, int, int]:
+    """(channels, height, width), large enough for the network's poolings."""
+    if len(shape) != 3 or min(shape[1:]) < smallest:
+        raise ValueError(
+            f"input_shape must be (channels, height, width) of at least {smallest}×{smallest}, "
+            f"got {tuple(shape)}"
+        )
+    return int(shape[0]), int(shape[1]), int(shape[2])

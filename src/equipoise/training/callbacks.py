@@ -1,0 +1,192 @@
+"""What a run may be told between steps and epochs. Stopping is a returned value."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from equipoise._core.checks import check_choice, check_in_range, check_integer
+from equipoise.training.data import TensorData
+
+if TYPE_CHECKING:
+    from equipoise.training.loop import Run
+
+
+class Callback:
+    """Does nothing; say only what you need. One with state adds ``state_dict`` and ``load_state_dict``."""
+
+    def on_start(self, run: Run) -> None:
+        """Before the first epoch, when model, optimizer and step are set up."""
+
+    def on_epoch_start(self, run: Run) -> None:
+        """Before the first batch of an epoch."""
+
+    def on_step_start(self, run: Run) -> None:
+        """Before every step."""
+
+    def on_epoch_end(self, run: Run, record: dict[str, float]) -> bool | None:
+        """After an epoch. May add to the record; ``True`` asks to stop."""
+
+    def on_end(self, run: Run) -> None:
+        """When the run is over."""
+
+
+Schedule = Callable[[float], float]
+"""From the part of the run that is done, in [0, 1), to a factor of the learning rate."""
+
+
+def constant(done: float) -> float:
+    return 1.0
+
+
+def cosine(done: float) -> float:
+    """Half a cosine from 1 to 0."""
+    return 0.5 * (1 + math.cos(math.pi * done))
+
+
+def linear(done: float) -> float:
+    return 1.0 - done
+
+
+def drops(milestones: Sequence[float] = (0.8, 0.9), factor: float = 0.1) -> Schedule:
+    """Multiply by ``factor`` at each of the milestones, parts of the run.
+
+    >>> schedule = drops((0.5,), 0.1)
+    >>> schedule(0.49), schedule(0.5)
+    (1.0, 0.1)
+    """
+    check_in_range("milestones", list(milestones), 0, 1)
+    return lambda done: float(factor) ** sum(done >= at for at in milestones)
+
+
+SCHEDULES: dict[str, Schedule] = {
+    "constant": constant,
+    "cosine": cosine,
+    "linear": linear,
+    "drops": drops(),
+}
+
+
+class LearningRate(Callback):
+    """Sets the learning rate before every step: a linear warm-up, then a schedule.
+
+    Parameters
+    ----------
+    schedule : {"constant", "cosine", "linear", "drops"} or callable
+        From the part of the run that is done to a factor.
+    warmup : float
+        Epochs over which the rate grows to its full value.
+    """
+
+    def __init__(self, schedule: str | Schedule = "constant", warmup: float = 0.0) -> None:
+        if isinstance(schedule, str):
+            check_choice("schedule", schedule, SCHEDULES)
+            schedule = SCHEDULES[schedule]
+        self.schedule = schedule
+        self.warmup = float(check_in_range("warmup", warmup, 0))
+
+    def on_step_start(self, run: Run) -> None:
+        position = run.position
+        factor = self.schedule(position / run.epochs)
+        if position < self.warmup:
+            factor *= (position + 1 / run.batches) / (self.warmup + 1 / run.batches)
+        for group in run.optimizer.param_groups:
+            group["lr"] = group["initial_lr"] * factor
+
+
+class DeferredReweighting(Callback):
+    """No class weights until ``start`` of the run, then these (DRW of Cao et al. 2019, section 3.3).
+
+    Parameters
+    ----------
+    class_weight : array-like
+        A weight a class.
+    start : float
+        Part of the run without weights.
+    """
+
+    def __init__(self, class_weight: Any, start: float = 0.8) -> None:
+        self.class_weight = torch.as_tensor(np.asarray(class_weight), dtype=torch.float32)
+        self.start = float(check_in_range("start", start, 0, 1))
+
+    def on_epoch_start(self, run: Run) -> None:
+        run.class_weight = self.class_weight if run.epoch >= self.start * run.epochs else None
+
+
+class Validation(Callback):
+    """Adds ``val_loss``, ``val_accuracy`` and ``val_balanced_accuracy`` to the record of every epoch.
+
+    Parameters
+    ----------
+    data : TensorData
+        Held out from training.
+    loss : callable, optional
+        ``loss(logits, targets)``; cross-entropy by default.
+    """
+
+    def __init__(self, data: TensorData, loss: Callable[[Tensor, Tensor], Tensor] | None = None) -> None:
+        self.data = data
+        self.loss = nn.CrossEntropyLoss() if loss is None else loss
+
+    def on_epoch_end(self, run: Run, record: dict[str, float]) -> None:
+        from equipoise.training.loop import predict
+
+        logits = predict(run.network, self.data.inputs, device=run.fabric.device)
+        assert self.data.targets is not None
+        targets = self.data.targets.cpu()
+        hit = (logits.argmax(dim=1) == targets).double()
+        of_class = torch.bincount(targets)
+        recall = torch.bincount(targets, weights=hit)[of_class > 0] / of_class[of_class > 0]
+        record["val_loss"] = float(self.loss(logits, targets))
+        record["val_accuracy"] = float(hit.mean())
+        record["val_balanced_accuracy"] = float(recall.mean())
+
+
+class EarlyStopping(Callback):
+    """Stop when a column of the history has not improved for some epochs; then take the best weights back.
+
+    Parameters
+    ----------
+    monitor : str
+        Column of the history. It should fall if its name ends in ``loss``, and rise otherwise.
+    patience : int
+        Epochs without improvement.
+    min_delta : float
+        Smaller improvements do not count.
+    restore_best : bool
+        End with the weights of the best epoch.
+    """
+
+    def __init__(
+        self, monitor: str = "val_loss", patience: int = 10, min_delta: float = 0.0, restore_best: bool = True
+    ) -> None:
+        self.monitor, self.restore_best = monitor, restore_best
+        self.patience = check_integer("patience", patience, low=1)
+        self.min_delta = float(check_in_range("min_delta", min_delta, 0))
+        self.best, self.best_epoch = -math.inf, 0
+        self.weights: dict[str, Tensor] | None = None
+
+    def on_epoch_end(self, run: Run, record: dict[str, float]) -> bool:
+        check_choice("monitor", self.monitor, record)
+        value = record[self.monitor] * (-1 if self.monitor.endswith("loss") else 1)
+        if value > self.best + self.min_delta:
+            self.best, self.best_epoch = value, run.epoch
+            if self.restore_best:
+                self.weights = copy.deepcopy(run.network.state_dict())
+        return run.epoch - self.best_epoch >= self.patience
+
+    def on_end(self, run: Run) -> None:
+        if self.weights is not None:
+            run.network.load_state_dict(self.weights)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"best": self.best, "best_epoch": self.best_epoch, "weights": self.weights}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.best, self.best_epoch, self.weights = state["best"], state["best_epoch"], state["weights"]
