@@ -1,1 +1,27 @@
-"""scikit-learn classifiers."""
+"""scikit-learn classifiers. Names resolve lazily, so that those without networks do not load torch."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from equipoise.classifiers.neural import NeuralClassifier
+    from equipoise.classifiers.resampled import ResampledClassifier
+
+_HOMES = {
+    "NeuralClassifier": "equipoise.classifiers.neural",
+    "ResampledClassifier": "equipoise.classifiers.resampled",
+}
+
+__all__ = ["NeuralClassifier", "ResampledClassifier"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'equipoise.classifiers' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

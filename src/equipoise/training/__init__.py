@@ -8,6 +8,7 @@ from equipoise.training.callbacks import (
     Validation,
     drops,
 )
+from equipoise.training.checkpoint import Checkpoint, load_state, save_state
 from equipoise.training.data import Batch, TensorData
 from equipoise.training.fabric import make_fabric
 from equipoise.training.loop import Run, TrainingDiverged, fit, predict
@@ -18,6 +19,7 @@ __all__ = [
     "STEPS",
     "Batch",
     "Callback",
+    "Checkpoint",
     "ClassSampler",
     "DeferredReweighting",
     "EarlyStopping",
@@ -36,6 +38,8 @@ __all__ = [
     "class_shares",
     "drops",
     "fit",
+    "load_state",
     "make_fabric",
     "predict",
+    "save_state",
 ]

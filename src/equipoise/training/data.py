@@ -28,8 +28,8 @@ class Batch:
         Seeded by the run's seed, the epoch and the batch; equal in all processes, so a draw that must be
         common (a hyper-parameter of this batch) comes from here.
     share : float
-        This process's weight × processes / weight of the whole batch: by it a mean over the rows here becomes a
-        term of the mean over the whole batch. 1 in a single process.
+        This process's weight × processes / weight of the whole batch: by it a mean over the rows here
+        becomes a term of the mean over the whole batch. 1 in a single process.
     """
 
     inputs: Tensor

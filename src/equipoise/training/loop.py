@@ -1,8 +1,8 @@
 """The one training loop. It owns the counters, the order of the data and the callbacks; the method is a step.
 
-All randomness of a run is a function of its seed, the epoch and the number of the batch: the order of the data, what
-augmentation draws, and torch's own generator (dropout), which is seeded before every step and given back as it
-was when the run ends. Counters are therefore all the random state that a checkpoint needs.
+All randomness of a run is a function of its seed, the epoch and the number of the batch: the order of the
+data, what augmentation draws, and torch's own generator (dropout), which is seeded before every step and
+given back as it was when the run ends. Counters are therefore all the random state that a checkpoint needs.
 """
 
 from __future__ import annotations
@@ -136,8 +136,8 @@ def fit(
     optimizer : torch optimizer, optional
         For the model; a step that owns all its optimizers needs none.
     epochs, batch_size : int
-        An epoch is cut into batches of equal size (± 1), none larger than ``batch_size``; in several processes this is
-        the size of the whole batch, which they share.
+        An epoch is cut into batches of equal size (± 1), none larger than ``batch_size``; in several
+        processes this is the size of the whole batch, which they share.
     seed : int
         All randomness of the run follows from it. Globals are left as they were.
     sampler : Sampler, optional
@@ -162,7 +162,8 @@ def fit(
     --------
     >>> from equipoise.training import PlainStep
     >>> net, data = nn.Linear(2, 2), TensorData(torch.eye(2), torch.tensor([0, 1]))
-    >>> run = fit(net, PlainStep(nn.CrossEntropyLoss()), data, optimizer=torch.optim.SGD(net.parameters(), 1), epochs=5)
+    >>> sgd = torch.optim.SGD(net.parameters(), lr=1)
+    >>> run = fit(net, PlainStep(nn.CrossEntropyLoss()), data, optimizer=sgd, epochs=5)
     >>> [record["epoch"] for record in run.history]
     [1, 2, 3, 4, 5]
     """
@@ -202,7 +203,7 @@ def _own_randomness(device: torch.device) -> Iterator[None]:
 
 
 def _seed_torch(run: Run, *path: object) -> None:
-    """Each process its own stream. Generators are seeded directly: ``torch.manual_seed`` takes a hundred times as long."""
+    """Each process its own stream. (``torch.manual_seed`` takes a hundred times as long.)"""
     seed = derive_seed(run.seed, run.fabric.global_rank, *path)
     torch.default_generator.manual_seed(seed)
     if run.fabric.device.type == "cuda":
@@ -235,7 +236,8 @@ def _epoch(run: Run) -> dict[str, float]:
     for callback in run.callbacks:
         callback.on_epoch_start(run)
     means = _Means(run.fabric)
-    for run.batch, rows in enumerate(order.tensor_split(run.batches)):
+    for number, rows in enumerate(order.tensor_split(run.batches)):
+        run.batch = number
         _seed_torch(run, "step", run.epoch, run.batch)
         for callback in run.callbacks:
             callback.on_step_start(run)
@@ -275,8 +277,16 @@ def _take(run: Run, rows: Tensor) -> Batch:
     generator = run.generator("batch", run.epoch, run.batch)
     if run.augment is not None:
         inputs = run.augment(inputs, run.generator("augment", run.epoch, run.batch, run.fabric.global_rank))
-    share = len(mine) * run.fabric.world_size / len(rows)
+    share = _share(run, rows, weight) if run.fabric.world_size > 1 else 1.0
     return Batch(inputs, targets, weight, mine, generator, share)
+
+
+def _share(run: Run, rows: Tensor, weight: Tensor | None) -> float:
+    world, rank = run.fabric.world_size, run.fabric.global_rank
+    if weight is None:
+        return len(rows[rank::world]) * world / len(rows)
+    whole = run.fabric.all_reduce(weight.sum(), reduce_op="sum")
+    return float(weight.sum() * world / whole.clamp_min(torch.finfo(whole.dtype).tiny))
 
 
 class _Means:
@@ -309,7 +319,8 @@ def predict(model: nn.Module, inputs: Tensor, *, batch_size: int = 1024, device:
     model.eval()
     try:
         parts = [
-            model(part if device is None else part.to(device)).cpu() for part in inputs.split(batch_size)
+            model(part if device is None else part.to(device)).cpu()
+            for part in torch.split(inputs, batch_size)
         ]
     finally:
         model.train(was_training)

@@ -1,4 +1,4 @@
-"""In what order, and how often, an epoch visits the samples. An order is a function of its generator alone."""
+"""In what order, and how often, an epoch visits the samples: a function of a generator alone."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ class ClassSampler:
 def class_shares(sampler: Any, counts: FloatArray) -> FloatArray:
     """The class prior of an epoch, from a name or an array of shares.
 
-    ``"balanced"`` takes every class that has samples equally often, ``"sqrt"`` in proportion to the square root of
-    its count.
+    ``"balanced"`` takes every class that has samples equally often, ``"sqrt"`` in proportion to the square
+    root of its count.
     """
     if isinstance(sampler, str):
         power = {"balanced": 0.0, "sqrt": 0.5}

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Outcome:
-    """What a step has to say: its mean loss, other means worth a column in the history, and whether to stop."""
+    """What a step has to say: its mean loss, other means for the history, and whether to stop."""
 
     loss: Tensor
     metrics: Mapping[str, Tensor] = field(default_factory=dict)

@@ -1,0 +1,303 @@
+"""A scikit-learn classifier over any network, loss and step."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import nn
+
+from equipoise._core.checks import FloatArray, check_positive
+from equipoise._core.random import draw_seed
+from equipoise.classifiers.inputs import Preparation
+from equipoise.classifiers.ledger import resolve_prior, shift_logits, softmax, trained_prior
+from equipoise.classifiers.saving import load_classifier, save_classifier
+from equipoise.classifiers.targets import Targets, check_training_data
+from equipoise.classifiers.work import Job, build_loss, data_identity, initial_network, train_job
+from equipoise.training import (
+    Callback,
+    Checkpoint,
+    ClassSampler,
+    EarlyStopping,
+    LearningRate,
+    TensorData,
+    Validation,
+    build_step,
+    class_shares,
+    make_fabric,
+    predict,
+)
+
+
+class NeuralClassifier(ClassifierMixin, BaseEstimator):
+    """A network trained by any loss and any step, on tables or images.
+
+    Parameters
+    ----------
+    module : str, factory or nn.Module
+        ``"auto"`` (an MLP for tables, a small convnet for images), ``"mlp"``, ``"convnet"``, ``"resnet8"``,
+        ``"resnet20"``, ``"resnet32"``, a factory ``factory(input_shape, n_classes, **module_params)``, or
+        a module, which is copied.
+    module_params : dict, optional
+        For the network, such as ``{"hidden": (64, 64), "dropout": 0.1}``.
+    loss : str or nn.Module
+        A loss of :mod:`equipoise.losses` by name, or an instance, which is copied.
+    loss_params : dict, optional
+        For a loss by name.
+    step : str or factory
+        How a batch becomes an update: a name of :data:`equipoise.training.STEPS`, or a factory
+        ``factory(loss, **step_params)``.
+    step_params : dict, optional
+        For the step, such as ``{"clip": 1.0}``.
+    sampler : None, str or array
+        Which classes an epoch visits: as they are, ``"balanced"``, ``"sqrt"``, or an array of shares.
+    class_weight : None, "balanced" or dict
+        Weights of the classes in the loss.
+    epochs, batch_size : int
+    lr : float
+    optimizer : {"adamw", "adam", "sgd"} or factory
+        ``factory(parameters, lr=lr, **optimizer_params)``.
+    optimizer_params : dict, optional
+        Over the defaults: weight decay 1e-4, and for SGD Nesterov momentum 0.9.
+    schedule : str, callable or LearningRate
+        ``"constant"``, ``"cosine"``, ``"linear"``, ``"drops"``, a function of the part done, or a
+        :class:`~equipoise.training.LearningRate`, which can also warm up.
+    augment : callable, optional
+        ``augment(inputs, generator)`` on every training batch.
+    early_stopping : bool or EarlyStopping
+        Hold out ``validation_fraction`` of the data, stratified; stop when ``val_loss`` no longer falls,
+        and keep the best weights.
+    validation_fraction : float
+    callbacks : sequence of Callback
+        More to be called, such as :class:`~equipoise.training.DeferredReweighting`; copied for every fit.
+    image_shape : tuple, optional
+        For a 2-D ``X`` whose rows are images: (height, width), (channels, height, width) or
+        (height, width, channels).
+    decision_prior : {"train", "data"} or array
+        The class prior under which ``predict`` decides. Training under a changed prior is done for the
+        sake of the decision, so the training prior is the default.
+    device, precision : str
+        As Lightning Fabric names them: ``"cpu"``, ``"cuda"``, ``"auto"``; ``"32-true"``, ``"bf16-mixed"``.
+    num_processes : int
+        Data-parallel processes, started by spawning: a script then needs ``if __name__ == "__main__":``.
+    checkpoint : path, optional
+        A folder. A fit that was killed goes on from there, to the same bits.
+    random_state : int, generator or None
+    verbose : bool, optional
+        Show a progress bar; None for: if somebody is looking.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+    network_ : nn.Module
+    history_ : DataFrame
+        A row an epoch.
+    data_prior_ : ndarray
+        Class shares of the data; sample weights count.
+    training_prior_ : ndarray
+        The prior that the posterior was trained to, through sampler, class weights and loss.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(400, weights=[0.9], class_sep=2, flip_y=0, random_state=0)
+    >>> clf = NeuralClassifier(sampler="balanced", epochs=20, lr=0.01, random_state=0).fit(X, y)
+    >>> clf.training_prior_
+    array([0.5, 0.5])
+    >>> bool(clf.score(X, y) > 0.9)
+    True
+    >>> clf.history_.columns.tolist()
+    ['epoch', 'loss', 'accuracy', 'lr']
+    """
+
+    def __init__(
+        self,
+        module: str | Callable[..., nn.Module] | nn.Module = "auto",
+        *,
+        module_params: dict[str, Any] | None = None,
+        loss: str | nn.Module = "ce",
+        loss_params: dict[str, Any] | None = None,
+        step: str | Callable[..., Any] = "plain",
+        step_params: dict[str, Any] | None = None,
+        sampler: str | npt.ArrayLike | None = None,
+        class_weight: str | dict[Any, float] | None = None,
+        epochs: int = 50,
+        batch_size: int = 64,
+        lr: float = 1e-3,
+        optimizer: str | Callable[..., Any] = "adamw",
+        optimizer_params: dict[str, Any] | None = None,
+        schedule: str | Callable[[float], float] | LearningRate = "cosine",
+        augment: Callable[..., Any] | None = None,
+        early_stopping: bool | EarlyStopping = False,
+        validation_fraction: float = 0.1,
+        callbacks: Sequence[Callback] = (),
+        image_shape: Sequence[int] | None = None,
+        decision_prior: str | npt.ArrayLike = "train",
+        device: str = "cpu",
+        precision: str = "32-true",
+        num_processes: int = 1,
+        checkpoint: str | os.PathLike[str] | None = None,
+        random_state: Any = None,
+        verbose: bool | None = None,
+    ) -> None:
+        self.module = module
+        self.module_params = module_params
+        self.loss = loss
+        self.loss_params = loss_params
+        self.step = step
+        self.step_params = step_params
+        self.sampler = sampler
+        self.class_weight = class_weight
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.lr = lr
+        self.optimizer = optimizer
+        self.optimizer_params = optimizer_params
+        self.schedule = schedule
+        self.augment = augment
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.callbacks = callbacks
+        self.image_shape = image_shape
+        self.decision_prior = decision_prior
+        self.device = device
+        self.precision = precision
+        self.num_processes = num_processes
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # Fitting
+
+    def fit(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    ) -> NeuralClassifier:
+        """Train the network.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, columns), (n, height, width) or (n, channels, height, width) or
+        channels last y : array-like of shape (n,)
+            Labels of any kind: strings, booleans, integers with gaps.
+        sample_weight : array-like of shape (n,), optional
+            A row of weight 2 counts as two rows, one of weight 0 as none.
+        """
+        X, y, weight = check_training_data(self, X, y, sample_weight)
+        check_positive("lr", self.lr)
+        targets = Targets.fit(y, weight, self.class_weight)
+        seed = draw_seed(self.random_state)
+        self.classes_, self.n_features_in_ = targets.classes, X.shape[1]
+        self.preparation_ = Preparation.fit(X, self.image_shape)
+        inputs = self.preparation_(X)
+        train, held_out = targets.split(
+            float(self.validation_fraction) if self.early_stopping else None, seed
+        )
+        counts = targets.counts(train)
+        loss = build_loss(self.loss, counts, self.loss_params)
+        network = initial_network(
+            self.module, self.preparation_.input_shape, len(self.classes_), self.module_params, seed
+        )
+        shares = None if self.sampler is None else class_shares(self.sampler, counts)
+        data = TensorData(inputs[train], targets.codes[train], targets.tensor_weight(train))
+        held = None if held_out is None else TensorData(inputs[held_out], targets.codes[held_out])
+        job = Job(
+            network=network,
+            step=build_step(self.step, loss, **(self.step_params or {})),
+            loss=loss,
+            data=data,
+            sampler=None if shares is None else ClassSampler(targets.codes[train], shares),
+            class_weight=targets.class_weight,
+            optimizer=self.optimizer,
+            optimizer_params=self.optimizer_params or {},
+            lr=float(self.lr),
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            seed=seed,
+            augment=self.augment,
+            callbacks=self._callbacks(held, data, seed),
+            verbose=self.verbose,
+        )
+        done = train_job(make_fabric(self.device, self.precision, self.num_processes), job)
+        network.load_state_dict(done.weights)
+        self.network_ = network.eval()
+        self.history_ = pd.DataFrame(done.history)
+        self.data_prior_ = targets.prior()
+        self.training_prior_ = trained_prior(
+            targets.mass(train), shares=shares, counts=counts, class_weight=done.class_weight, loss=loss
+        )
+        return self
+
+    def _callbacks(self, held_out: TensorData | None, data: TensorData, seed: int) -> list[Callback]:
+        schedule = self.schedule
+        rate = copy.deepcopy(schedule) if isinstance(schedule, LearningRate) else LearningRate(schedule)
+        wanted: list[Callback] = [rate, *copy.deepcopy(list(self.callbacks))]
+        if held_out is not None:
+            stopping = self.early_stopping
+            wanted.append(Validation(held_out))
+            wanted.append(copy.deepcopy(stopping) if isinstance(stopping, EarlyStopping) else EarlyStopping())
+        if self.checkpoint is not None:
+            wanted.append(Checkpoint(self.checkpoint, identity=data_identity(self, data, seed)))
+        return wanted
+
+    # Predicting
+
+    def _scores(self, X: npt.ArrayLike, prior: Any) -> FloatArray:
+        """Logits, shifted to a prior."""
+        check_is_fitted(self)
+        checked: Any = validate_data(self, X, reset=False, allow_nd=True, dtype="numeric")
+        logits = predict(self.network_, self.preparation_(checked)).double().numpy()
+        wanted = resolve_prior(prior, data=self.data_prior_, trained=self.training_prior_)
+        return shift_logits(logits, self.training_prior_, wanted)
+
+    def decision_function(self, X: npt.ArrayLike) -> FloatArray:
+        """Logits under ``decision_prior``; the difference of the two for two classes."""
+        scores = self._scores(X, self.decision_prior)
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+        """The class of each sample, decided under ``decision_prior``."""
+        scores = self._scores(X, self.decision_prior)
+        return np.asarray(self.classes_[scores.argmax(axis=1)])
+
+    def predict_proba(self, X: npt.ArrayLike, prior: str | npt.ArrayLike = "data") -> FloatArray:
+        """Class probabilities under a prior.
+
+        Parameters
+        ----------
+        X : array-like
+        prior : {"data", "train"} or array
+            The data's class shares, those that training aimed at (the network's raw answer), or any
+            others, such as those where the model will be used.
+        """
+        return softmax(self._scores(X, prior))
+
+    # Keeping
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the fitted classifier to a folder: safetensors and JSON, nothing pickled."""
+        check_is_fitted(self)
+        save_classifier(self, folder)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str], **params: Any) -> NeuralClassifier:
+        """Read what :meth:`save` wrote.
+
+        Parameters
+        ----------
+        folder : path
+        **params
+            Parameters that JSON could not hold. A ``module`` that was a factory must be given again.
+        """
+        return load_classifier(cls, folder, params)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags

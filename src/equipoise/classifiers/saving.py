@@ -1,0 +1,98 @@
+"""A fitted classifier as a folder: safetensors and JSON."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from equipoise.classifiers.inputs import Preparation
+from equipoise.classifiers.work import initial_network
+from equipoise.training import load_state, save_state
+
+C = TypeVar("C")
+
+
+def save_classifier(classifier: Any, folder: str | os.PathLike[str]) -> None:
+    """Write parameters (those that are plain values), labels, priors, history and weights."""
+    params, left_out = {}, []
+    for name, value in classifier.get_params(deep=False).items():
+        if isinstance(value, os.PathLike):
+            value = os.fspath(value)
+        if isinstance(value, np.ndarray):
+            value = value.tolist()
+        if _is_plain(value):
+            params[name] = value
+        else:
+            left_out.append(name)
+    state = {
+        "kind": type(classifier).__name__,
+        "params": params,
+        "left_out": left_out,
+        "classes": labels_to_json(classifier.classes_),
+        "preparation": classifier.preparation_.to_dict(),
+        "n_features_in": classifier.n_features_in_,
+        "feature_names_in": list(getattr(classifier, "feature_names_in_", [])),
+        "data_prior": classifier.data_prior_.tolist(),
+        "training_prior": classifier.training_prior_.tolist(),
+        "history": classifier.history_.to_dict("list"),
+        "weights": dict(classifier.network_.state_dict()),
+    }
+    save_state(folder, state)
+
+
+def load_classifier(cls: type[C], folder: str | os.PathLike[str], params: dict[str, Any]) -> C:
+    """Make the classifier again, with ``params`` over the saved ones."""
+    state = load_state(folder)
+    if state.get("kind") != cls.__name__:
+        raise ValueError(f"{folder} must hold a {cls.__name__}, got {state.get('kind')!r}")
+    if "module" in state["left_out"] and "module" not in params:
+        raise ValueError("the module was not saved, only its weights: pass it to load as module=…")
+    classifier: Any = cls(**{**state["params"], **params})
+    classifier.classes_ = labels_from_json(state["classes"])
+    classifier.preparation_ = Preparation.from_dict(state["preparation"])
+    classifier.n_features_in_ = state["n_features_in"]
+    if state["feature_names_in"]:
+        classifier.feature_names_in_ = np.array(state["feature_names_in"], dtype=object)
+    classifier.data_prior_ = np.array(state["data_prior"])
+    classifier.training_prior_ = np.array(state["training_prior"])
+    classifier.history_ = pd.DataFrame(state["history"])
+    network = initial_network(
+        classifier.module,
+        classifier.preparation_.input_shape,
+        len(classifier.classes_),
+        classifier.module_params,
+        seed=0,
+    )
+    network.load_state_dict(state["weights"])
+    classifier.network_ = network.eval()
+    done: C = classifier
+    return done
+
+
+def _is_plain(value: Any) -> bool:
+    """Numbers, strings, and lists, tuples and dicts of them."""
+    if isinstance(value, (list, tuple)):
+        return all(map(_is_plain, value))
+    if isinstance(value, dict):
+        return all(isinstance(key, (str, int)) and _is_plain(item) for key, item in value.items())
+    return value is None or isinstance(value, (bool, int, float, str))
+
+
+def labels_to_json(classes: npt.NDArray[Any]) -> dict[str, Any]:
+    """Labels with their type: numbers, booleans, strings.
+
+    >>> labels_from_json(labels_to_json(np.array([True, False])))
+    array([ True, False])
+    """
+    values = classes.tolist()
+    if not all(isinstance(value, (str, int, float, bool)) for value in values):
+        raise TypeError(f"labels must be strings, numbers or booleans to be saved, got {values[0]!r}")
+    return {"dtype": classes.dtype.str if classes.dtype != object else "object", "values": values}
+
+
+def labels_from_json(saved: dict[str, Any]) -> npt.NDArray[Any]:
+    return np.array(saved["values"], dtype=object if saved["dtype"] == "object" else saved["dtype"])

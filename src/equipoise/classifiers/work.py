@@ -1,0 +1,166 @@
+"""What happens in the training processes, one or several: a job in, weights and history out."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from equipoise._core.checks import FloatArray, check_choice
+from equipoise._core.random import derive_seed
+from equipoise.networks import build_network
+from equipoise.training import Callback, Sampler, Step, TensorData, fit
+
+
+@dataclass
+class Job:
+    """All that a training process needs; it can travel to a spawned one."""
+
+    network: nn.Module
+    step: Step
+    loss: nn.Module
+    data: TensorData
+    sampler: Sampler | None
+    class_weight: Tensor | None
+    optimizer: str | Callable[..., torch.optim.Optimizer]
+    optimizer_params: dict[str, Any]
+    lr: float
+    epochs: int
+    batch_size: int
+    seed: int
+    augment: Callable[..., Any] | None
+    callbacks: Sequence[Callback]
+    verbose: bool | None
+
+
+@dataclass
+class Done:
+    weights: dict[str, Tensor]
+    history: list[dict[str, float]]
+    class_weight: npt.NDArray[np.float64] | None
+
+
+def train_job(fabric: Any, job: Job) -> Done:
+    """Run a job here, or in the processes that the fabric starts."""
+    if fabric.world_size == 1:
+        return _train(fabric, job)
+    done: Done = fabric.launch(_train, job)
+    return done
+
+
+def _train(fabric: Any, job: Job) -> Done:
+    parameters = [*job.network.parameters(), *job.loss.parameters()]
+    run = fit(
+        job.network,
+        job.step,
+        job.data,
+        optimizer=build_optimizer(job.optimizer, parameters, job.lr, job.optimizer_params),
+        epochs=job.epochs,
+        batch_size=job.batch_size,
+        seed=job.seed,
+        sampler=job.sampler,
+        augment=job.augment,
+        class_weight=job.class_weight,
+        callbacks=job.callbacks,
+        fabric=fabric,
+        verbose=job.verbose,
+    )
+    weight = None if run.class_weight is None else run.class_weight.double().cpu().numpy()
+    weights = {name: value.detach().cpu() for name, value in run.network.state_dict().items()}
+    return Done(weights, run.history, weight)
+
+
+def build_optimizer(
+    optimizer: str | Callable[..., torch.optim.Optimizer],
+    parameters: Sequence[nn.Parameter],
+    lr: float,
+    params: dict[str, Any],
+) -> torch.optim.Optimizer:
+    """An optimizer by name with the house's defaults, or from a factory."""
+    if callable(optimizer):
+        return optimizer(parameters, lr=lr, **params)
+    known: dict[str, tuple[Callable[..., torch.optim.Optimizer], dict[str, Any]]] = {
+        "adamw": (torch.optim.AdamW, {"weight_decay": 1e-4}),
+        "adam": (torch.optim.Adam, {"weight_decay": 1e-4}),
+        "sgd": (torch.optim.SGD, {"weight_decay": 1e-4, "momentum": 0.9, "nesterov": True}),
+    }
+    check_choice("optimizer", optimizer, known)
+    factory, defaults = known[optimizer]
+    return factory(parameters, lr=lr, **{**defaults, **params})
+
+
+def build_loss(loss: str | nn.Module, counts: FloatArray, params: dict[str, Any] | None) -> nn.Module:
+    """A loss by name, made for these class counts, or a copy of an instance."""
+    if isinstance(loss, nn.Module):
+        if params:
+            raise ValueError("loss_params needs a loss by name, got an instance")
+        return copy.deepcopy(loss)
+    from equipoise import losses
+
+    get_loss = getattr(losses, "get_loss", None)
+    if get_loss is None:
+        check_choice("loss", loss, ["ce"])
+        return _CrossEntropy()
+    made: nn.Module = get_loss(loss, class_counts=counts, **(params or {}))
+    return made
+
+
+class _CrossEntropy(nn.Module):
+    def forward(self, input: Tensor, target: Tensor, *, sample_weight: Tensor | None = None) -> Tensor:
+        if sample_weight is None:
+            return nn.functional.cross_entropy(input, target)
+        each = nn.functional.cross_entropy(input, target, reduction="none")
+        return (each * sample_weight).sum() / sample_weight.sum()
+
+
+def initial_network(
+    module: str | Callable[..., nn.Module] | nn.Module,
+    input_shape: Sequence[int],
+    n_classes: int,
+    params: dict[str, Any] | None,
+    seed: int,
+) -> nn.Module:
+    """The untrained network: its weights follow from the seed, and the global generator is left as it was."""
+    if isinstance(module, nn.Module):
+        if params:
+            raise ValueError("module_params needs a module by name or factory, got a module")
+        return copy.deepcopy(module)
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(derive_seed(seed, "network"))
+        return build_network(module, input_shape, n_classes, **(params or {}))
+
+
+_NOT_THE_RUN = {"checkpoint", "verbose", "device", "num_processes", "decision_prior", "random_state"}
+
+
+def data_identity(estimator: Any, data: TensorData, seed: int) -> dict[str, Any]:
+    """What a checkpoint must agree on with the run that goes on from it: settings, seed and data."""
+    digest = hashlib.blake2b(digest_size=16)
+    for tensor in (data.inputs, data.targets, data.weight):
+        if tensor is not None:
+            digest.update(np.ascontiguousarray(tensor.numpy()).data)
+    settings = {
+        name: _spoken(value)
+        for name, value in estimator.get_params(deep=False).items()
+        if name not in _NOT_THE_RUN
+    }
+    return {**settings, "seed": seed, "data": digest.hexdigest()}
+
+
+def _spoken(value: Any) -> str:
+    """A text that does not change from one process to the next (no addresses)."""
+    if inspect.isfunction(value) or inspect.isclass(value):
+        return f"{value.__module__}.{value.__qualname__}"
+    if value is None or isinstance(value, (str, int, float, bool, dict, np.ndarray)):
+        return repr(value)
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_spoken, value))}]"
+    return type(value).__qualname__

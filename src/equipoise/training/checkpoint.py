@@ -1,0 +1,156 @@
+"""Checkpoints: safetensors for the tensors, JSON for the rest; nothing that could run on loading."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from equipoise._core.checks import check_integer
+from equipoise._core.files import read_json, replacing_folder, write_json
+from equipoise.training.callbacks import Callback
+
+if TYPE_CHECKING:
+    from equipoise.training.loop import Run
+
+FORMAT = 1
+_TENSORS, _TREE = "tensors.safetensors", "tree.json"
+
+
+def pack(value: Any, tensors: dict[str, Tensor], path: str = "state") -> Any:
+    """Move the tensors of a nested state into ``tensors``; what is left is JSON.
+
+    >>> found = {}
+    >>> pack({0: [torch.ones(2), 1.5]}, found)
+    {'dict': [[0, [{'tensor': 'state.0.0'}, 1.5]]]}
+    >>> list(found)
+    ['state.0.0']
+    """
+    if isinstance(value, np.ndarray):
+        value = torch.from_numpy(np.ascontiguousarray(value))
+    if isinstance(value, Tensor):
+        tensors[path] = value.detach().cpu().contiguous().clone()
+        return {"tensor": path}
+    if isinstance(value, dict):
+        return {"dict": [[_key(key), pack(item, tensors, f"{path}.{key}")] for key, item in value.items()]}
+    if isinstance(value, tuple):
+        return {"tuple": [pack(item, tensors, f"{path}.{number}") for number, item in enumerate(value)]}
+    if isinstance(value, list):
+        return [pack(item, tensors, f"{path}.{number}") for number, item in enumerate(value)]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise TypeError(f"a checkpoint holds tensors, numbers, strings, lists and dicts; {path} is {value!r}")
+
+
+def _key(key: Any) -> Any:
+    if isinstance(key, (str, int)):
+        return key
+    raise TypeError(f"the keys of a checkpoint are strings and integers, got {key!r}")
+
+
+def unpack(tree: Any, tensors: dict[str, Tensor]) -> Any:
+    """The inverse of :func:`pack`."""
+    if isinstance(tree, list):
+        return [unpack(item, tensors) for item in tree]
+    if not isinstance(tree, dict):
+        return tree
+    if "tensor" in tree:
+        return tensors[tree["tensor"]]
+    if "tuple" in tree:
+        return tuple(unpack(item, tensors) for item in tree["tuple"])
+    return {key: unpack(item, tensors) for key, item in tree["dict"]}
+
+
+def save_state(folder: str | os.PathLike[str], state: Any) -> None:
+    """Write a nested state as a folder that appears whole or not at all."""
+    from safetensors.torch import save_file
+
+    tensors: dict[str, Tensor] = {}
+    tree = pack(state, tensors)
+    with replacing_folder(folder) as temporary:
+        save_file(tensors, str(temporary / _TENSORS))
+        write_json(temporary / _TREE, {"format": FORMAT, "state": tree})
+
+
+def load_state(folder: str | os.PathLike[str]) -> Any:
+    """Read what :func:`save_state` wrote, or say what is wrong with it."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    source = Path(folder)
+    tree = read_json(source / _TREE)
+    if not isinstance(tree, dict) or tree.get("format") != FORMAT:
+        raise ValueError(f"{source} must be a checkpoint of format {FORMAT}")
+    try:
+        tensors = load_file(str(source / _TENSORS))
+        return unpack(tree["state"], tensors)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"no such file: {source / _TENSORS}") from None
+    except (SafetensorError, KeyError) as error:
+        raise ValueError(f"{source / _TENSORS} is not readable (cut off or damaged?): {error}") from error
+
+
+class Checkpoint(Callback):
+    """Save the run as it goes, and go on from the last save. Belongs last in the list of callbacks.
+
+    A run that was killed at any moment and is started again with the same arguments ends with the same bits.
+
+    Parameters
+    ----------
+    folder : path
+        Where the saves lie, one folder each; made if it does not exist.
+    every : int
+        Epochs between saves; the last epoch is always saved.
+    keep : int
+        Saves to keep.
+    identity : dict, optional
+        JSON values that say what run this is. A save with another identity is refused, not overwritten.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        every: int = 1,
+        keep: int = 1,
+        identity: dict[str, Any] | None = None,
+    ) -> None:
+        self.folder = Path(folder)
+        self.every, self.keep = check_integer("every", every, low=1), check_integer("keep", keep, low=1)
+        self.identity = {} if identity is None else identity
+
+    def saves(self) -> list[Path]:
+        """The complete saves, oldest first."""
+        return sorted(path for path in self.folder.glob("epoch-*") if (path / _TREE).is_file())
+
+    def on_start(self, run: Run) -> None:
+        if run.fabric.is_global_zero:
+            for left in self.folder.glob(".epoch-*"):  # what a kill left half-written
+                shutil.rmtree(left, ignore_errors=True)
+        saves = self.saves()
+        if not saves:
+            return
+        state = load_state(saves[-1])
+        for name in sorted({*self.identity, *state["identity"]}):
+            was, now = state["identity"].get(name), self.identity.get(name)
+            if was != now:
+                raise ValueError(
+                    f"{self.folder} holds another run: {name} was {was!r}, is {now!r}; choose another folder"
+                )
+        run.load_state_dict(state["run"])
+
+    def on_epoch_end(self, run: Run, record: dict[str, float]) -> None:
+        due = run.epoch % self.every == 0 or run.epoch == run.epochs or run.stop
+        if due and run.fabric.is_global_zero:
+            target = self.folder / f"epoch-{run.epoch:06d}"
+            save_state(target, {"identity": self.identity, "run": run.state_dict()})
+            for old in self.saves()[: -self.keep]:
+                shutil.rmtree(old, ignore_errors=True)
+        if due:
+            run.fabric.barrier()
