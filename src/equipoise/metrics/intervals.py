@@ -1,0 +1,300 @@
+"""How sure is a metric? Bootstrap intervals, stratified by class and evaluated for many resamples at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.special import ndtr, ndtri
+
+from equipoise._core.checks import (
+    FloatArray,
+    IntArray,
+    check_choice,
+    check_fraction,
+    check_integer,
+    check_same_length,
+)
+from equipoise._core.random import RandomState, as_generator, draw_seed
+from equipoise.metrics._inputs import AnyArray, check_labels, proba_input
+from equipoise.metrics._kernels import Statistic
+from equipoise.metrics._registry import Metric, get_metric
+
+METHODS = ("percentile", "bca", "basic")
+_CELLS = 4_000_000  # weights held at once: 32 MB
+_GROUPS = 200  # groups a stratum of the jackknife, which estimates only BCa's acceleration
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate between two bounds."""
+
+    estimate: float
+    low: float
+    high: float
+    standard_error: float
+    confidence: float
+    method: str
+    n_resamples: int
+
+    def __contains__(self, value: float) -> bool:
+        return bool(self.low <= value <= self.high)
+
+    def __str__(self) -> str:
+        return f"{self.estimate:.4g} [{self.low:.4g}, {self.high:.4g}]"
+
+
+def _strata(y_true: AnyArray, stratified: bool) -> list[IntArray]:
+    if not stratified:
+        return [np.arange(y_true.size)]
+    codes = np.unique(y_true, return_inverse=True)[1]
+    return [np.flatnonzero(codes == c) for c in range(codes.max() + 1)]
+
+
+def resample_weights(strata: Sequence[IntArray], count: int, rng: np.random.Generator) -> FloatArray:
+    """``count`` bootstrap resamples as counts, each stratum keeping its size."""
+    n = sum(part.size for part in strata)
+    weights = np.empty((count, n))
+    for part in strata:
+        drawn = rng.integers(0, part.size, (count, part.size)) + part.size * np.arange(count)[:, None]
+        weights[:, part] = np.bincount(drawn.ravel(), minlength=count * part.size).reshape(count, -1)
+    return weights
+
+
+def _chunks(total: int, n: int) -> Iterator[int]:
+    size = max(1, _CELLS // n)
+    for start in range(0, total, size):
+        yield min(size, total - start)
+
+
+def _by_row(function: Callable[[IntArray], float]) -> Statistic:
+    """A plain function of indices as a statistic of weights."""
+
+    def statistic(weights: FloatArray) -> FloatArray:
+        every = np.arange(weights.shape[1])
+        return np.array([function(np.repeat(every, row.astype(np.int64))) for row in weights])
+
+    return statistic
+
+
+def _acceleration(statistic: Statistic, strata: Sequence[IntArray], rng: np.random.Generator) -> float:
+    """BCa's acceleration by a delete-a-group jackknife, for several independent samples.
+
+    a = Σ U³/g³ / (6·(Σ U²/g²)^(3/2)), where U = (g − 1)·(mean − value without the group), summed over the g
+    groups of every stratum; with groups of one it is the usual jackknife (Efron & Tibshirani 1993, Eq 14.15).
+    """
+    n = sum(part.size for part in strata)
+    cubes = squares = 0.0
+    for part in strata:
+        groups = np.array_split(rng.permutation(part), min(part.size, _GROUPS))
+        if len(groups) < 2:
+            continue
+        values: list[float] = []
+        for size in _chunks(len(groups), n):
+            weights = np.ones((size, n))
+            for row, group in zip(weights, groups[len(values) : len(values) + size], strict=True):
+                row[group] = 0
+            values.extend(statistic(weights))
+        left_out = np.array(values)
+        influence = (len(groups) - 1) * (left_out.mean() - left_out)
+        cubes += float((influence**3).sum()) / len(groups) ** 3
+        squares += float((influence**2).sum()) / len(groups) ** 2
+    return cubes / (6 * squares**1.5) if squares > 0 else 0.0
+
+
+def _bounds(
+    values: FloatArray, estimate: float, method: str, confidence: float, acceleration: float
+) -> tuple[float, float]:
+    tails = np.array([(1 - confidence) / 2, (1 + confidence) / 2])
+    if method == "bca":
+        share = ((values < estimate).mean() + (values <= estimate).mean()) / 2
+        edge = 1 / (values.size + 1)
+        shift = ndtri(np.clip(share, edge, 1 - edge))
+        z = shift + ndtri(tails)
+        tails = ndtr(shift + z / (1 - acceleration * z))
+    low, high = np.quantile(values, tails)
+    return (2 * estimate - high, 2 * estimate - low) if method == "basic" else (low, high)
+
+
+def bootstrap(
+    statistic: Statistic,
+    strata: Sequence[IntArray],
+    *,
+    estimate: float | None = None,
+    confidence: float = 0.95,
+    method: str = "percentile",
+    n_resamples: int = 1000,
+    random_state: RandomState = None,
+) -> Interval:
+    """An interval for a statistic of weights; :func:`bootstrap_interval` is the usual way in.
+
+    Parameters
+    ----------
+    statistic
+        Weights of the shape (resamples, samples) → one value a resample.
+    strata
+        Indices of the samples that are resampled among each other.
+    """
+    confidence = float(check_fraction("confidence", confidence))
+    check_choice("method", method, METHODS)
+    check_integer("n_resamples", n_resamples, low=2)
+    rng = as_generator(random_state)
+    n = sum(part.size for part in strata)
+    if estimate is None:
+        estimate = float(statistic(np.ones((1, n)))[0])
+    values = np.concatenate(
+        [statistic(resample_weights(strata, size, rng)) for size in _chunks(n_resamples, n)]
+    )
+    undefined = int(np.isnan(values).sum())
+    if undefined:
+        raise ValueError(
+            f"the metric is undefined in {undefined} of {n_resamples} resamples (a class is missing); "
+            "use stratified=True"
+        )
+    acceleration = _acceleration(statistic, strata, rng) if method == "bca" else 0.0
+    low, high = _bounds(values, estimate, method, confidence, acceleration)
+    spread = float(values.std(ddof=1))
+    return Interval(estimate, float(low), float(high), spread, confidence, method, n_resamples)
+
+
+def _statistic(
+    metric: str | Metric | Callable[..., float],
+    y_true: AnyArray,
+    values: npt.ArrayLike,
+    keywords: dict[str, Any],
+) -> tuple[float, Statistic]:
+    """The metric's value, which also checks the input, and its form on weights."""
+    found = get_metric(metric) if isinstance(metric, (str, Metric)) else None
+    keywords = {**found.params, **keywords} if found else keywords
+    function = found.function if found else metric
+    table = np.asarray(values)
+    check_same_length(y_true=y_true, values=table)
+    if not callable(function):
+        raise TypeError(f"metric must be a name, a Metric or a function, got {metric!r}")
+    estimate = float(function(y_true, table, **keywords))
+    if found and found.weighted:
+        return estimate, found.weighted(y_true, table, **keywords)
+    return estimate, _by_row(lambda rows: float(function(y_true[rows], table[rows], **keywords)))
+
+
+def bootstrap_interval(
+    metric: str | Metric | Callable[..., float],
+    y_true: npt.ArrayLike,
+    values: npt.ArrayLike,
+    *,
+    confidence: float = 0.95,
+    method: str = "percentile",
+    n_resamples: int = 1000,
+    stratified: bool = True,
+    random_state: RandomState = None,
+    **keywords: Any,
+) -> Interval:
+    """A metric with its bootstrap interval.
+
+    Parameters
+    ----------
+    metric
+        A name in ``METRICS``, a :class:`Metric`, or any function ``(y_true, values) → float`` (slower: it is
+        called once a resample).
+    values
+        Labels, scores or probabilities, whatever the metric needs.
+    method
+        ``"percentile"``, ``"bca"`` (corrected for bias and skewness) or ``"basic"``.
+    stratified
+        Keep the class counts in every resample, so that no class can vanish. Without it the class counts vary
+        too, and metrics that need both classes may be undefined in a resample.
+    keywords
+        For the metric.
+
+    References
+    ----------
+    Efron & Tibshirani (1993), An Introduction to the Bootstrap, chapters 13 and 14.
+
+    Examples
+    --------
+    >>> interval = bootstrap_interval("auc", [0, 0, 0, 1, 1, 1], [.1, .4, .2, .3, .9, .8], random_state=0)
+    >>> print(interval)
+    0.8889 [0.5556, 1]
+    """
+    true = check_labels("y_true", y_true)
+    estimate, statistic = _statistic(metric, true, values, keywords)
+    return bootstrap(
+        statistic,
+        _strata(true, stratified),
+        estimate=estimate,
+        confidence=confidence,
+        method=method,
+        n_resamples=n_resamples,
+        random_state=random_state,
+    )
+
+
+def bootstrap_difference(
+    metric: str | Metric | Callable[..., float],
+    y_true: npt.ArrayLike,
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    *,
+    confidence: float = 0.95,
+    method: str = "percentile",
+    n_resamples: int = 1000,
+    stratified: bool = True,
+    random_state: RandomState = None,
+    **keywords: Any,
+) -> Interval:
+    """The difference ``first − second`` of a metric between two models on the same samples.
+
+    Both see the same resamples, so what they have in common cancels.
+
+    >>> y = [0, 0, 0, 1, 1, 1]
+    >>> good, poor = [.1, .2, .3, .7, .8, .9], [.1, .8, .2, .3, .9, .4]
+    >>> print(bootstrap_difference("auc", y, good, poor, random_state=0))
+    0.2222 [0, 0.6667]
+    """
+    true = check_labels("y_true", y_true)
+    a, left = _statistic(metric, true, first, keywords)
+    b, right = _statistic(metric, true, second, keywords)
+    return bootstrap(
+        lambda weights: left(weights) - right(weights),
+        _strata(true, stratified),
+        estimate=a - b,
+        confidence=confidence,
+        method=method,
+        n_resamples=n_resamples,
+        random_state=random_state,
+    )
+
+
+def interval_table(
+    y_true: npt.ArrayLike,
+    proba: npt.ArrayLike,
+    metrics: Sequence[str | Metric],
+    *,
+    labels: npt.ArrayLike | None = None,
+    pos_label: Any = None,
+    random_state: RandomState = None,
+    **options: Any,
+) -> pd.DataFrame:
+    """Several metrics with their intervals from one table of class probabilities, on the same resamples.
+
+    ``options`` are those of :func:`bootstrap_interval`.
+
+    >>> table = interval_table([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9], ["auc", "brier"], random_state=0)
+    >>> table.columns.tolist()
+    ['estimate', 'low', 'high', 'standard_error']
+    """
+    _, table, classes, _ = proba_input(y_true, proba, labels)
+    true = check_labels("y_true", y_true)
+    seed = draw_seed(random_state)
+    rows = {}
+    for name in metrics:
+        found = get_metric(name)
+        values, keywords = found.arguments(table, true, classes, pos_label)
+        got = bootstrap_interval(found, true, values, random_state=seed, **options, **keywords)
+        rows[found.name] = (got.estimate, got.low, got.high, got.standard_error)
+    columns = ["estimate", "low", "high", "standard_error"]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
