@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import bench_cells
 import pytest
 
+import bench_cells
 from equipoise.bench import Spec, Store, StoreError, run_study
 
 

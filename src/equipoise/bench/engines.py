@@ -121,7 +121,7 @@ class DaskEngine:
             return future
 
         first = [submit(task) for task in itertools.islice(tasks, 2 * self.workers)]
-        running = self._distributed.as_completed(first)
+        running = self._distributed.as_completed(first, loop=self._client.loop)
         for future in running:
             yield self._outcome(future, sent.pop(future.key))
             for task in itertools.islice(tasks, 1):

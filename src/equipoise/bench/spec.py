@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from os import PathLike, fspath
 from typing import Any
 
 from equipoise._core.checks import check_choice
@@ -111,6 +112,11 @@ def named_spec(name: str) -> Spec:
     return spec
 
 
-def load_spec(source: str) -> Spec:
-    """A study by its name."""
-    return named_spec(source)
+def load_spec(source: str | PathLike[str]) -> Spec:
+    """A study by its name, or from a ``.toml`` file."""
+    text = fspath(source)
+    if text.endswith(".toml"):
+        from equipoise.bench.toml import spec_from_toml
+
+        return spec_from_toml(text)
+    return named_spec(text)

@@ -1,0 +1,76 @@
+"""Data sets by name, for studies: imbalanced-learn's benchmark, MVTec features, and the embedded sets."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+
+from equipoise._core.checks import check_choice
+from equipoise.datasets import (
+    IMBLEARN_BENCHMARK,
+    Dataset,
+    available_imblearn_benchmark,
+    available_mvtec_features,
+    load_breast_cancer_imbalanced,
+    load_digits_imbalanced,
+    load_imblearn_benchmark,
+    load_mvtec_features,
+    load_wine_imbalanced,
+)
+from equipoise.datasets.home import data_home
+
+_EMBEDDED: Mapping[str, Callable[[], Dataset]] = {
+    "digits": load_digits_imbalanced,
+    "breast_cancer": load_breast_cancer_imbalanced,
+    "wine": load_wine_imbalanced,
+}
+_MULTICLASS = frozenset({"digits", "wine"})
+_MVTEC = "mvtec-"
+
+
+def dataset_names() -> list[str]:
+    """Every name that can be asked for, whether its file is here or not.
+
+    >>> "digits" in dataset_names() and "ecoli" in dataset_names()
+    True
+    """
+    mvtec = [f"{_MVTEC}{category}" for category in available_mvtec_features()]
+    return [*_EMBEDDED, *IMBLEARN_BENCHMARK, *mvtec]
+
+
+def available_datasets() -> list[str]:
+    """The names whose data is on this machine."""
+    here = {*available_imblearn_benchmark(), *_EMBEDDED}
+    return [name for name in dataset_names() if name in here or name.startswith(_MVTEC)]
+
+
+def check_available(names: list[str]) -> None:
+    """Every data set is known and here, or say which is not."""
+    known = dataset_names()
+    for name in names:
+        check_choice("data set", name, known)
+    absent = sorted(set(names) - set(available_datasets()))
+    if absent:
+        raise ValueError(
+            f"the data of {', '.join(absent)} is not under {data_home()} (see EQUIPOISE_DATA); "
+            f"there are {', '.join(available_datasets())}"
+        )
+
+
+def is_multiclass(name: str) -> bool:
+    return name in _MULTICLASS
+
+
+@functools.lru_cache(maxsize=2)  # the cells of one data set follow each other
+def load(name: str) -> Dataset:
+    """A data set by its name.
+
+    >>> load("breast_cancer").class_counts
+    {0: 357, 1: 35}
+    """
+    check_available([name])
+    if name in _EMBEDDED:
+        return _EMBEDDED[name]()
+    if name.startswith(_MVTEC):
+        return load_mvtec_features(name.removeprefix(_MVTEC))
+    return load_imblearn_benchmark(name)
