@@ -1,0 +1,267 @@
+"""The edges of the spectrum, exactly (Nicoletti et al., Eqs 115–117), and their large-ratio forms (118–128).
+
+Outside the bulks the resolvents are real. On the real curve of the second of Eqs 114, written for the slope
+k = g_Ω/g as a polynomial in g, an edge is a stationary point of the position λ. All stationary points are
+found (they are at most 2C + 4), polished by Newton, and the sign of the density between neighbors, taken from
+the physical branch of Eq 114, says which of them bound a bulk. No bulk is missed for being narrow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import optimize
+
+from equipoise._core.checks import FloatArray
+from equipoise._core.solution import Status
+from equipoise.theory.diffusion.spectrum import CenteredModel, solve_resolvents
+
+_SLOPES = np.geomspace(1e-9, 1e9, 9001)  # includes ±; the candidates are polished, the grid only brackets them
+_MASS_NODES = 120
+_SAME = 1e-9
+
+
+@dataclass(frozen=True)
+class Bulk:
+    """A connected part of the spectrum: its ends and the share of all eigenvalues in it."""
+
+    lower: float
+    upper: float
+    mass: float
+
+
+@dataclass(frozen=True)
+class Edges:
+    """Where the spectrum begins and ends.
+
+    Attributes
+    ----------
+    bulks : all bulks, from left to right
+    delta_peak : ς, where a share ``delta_mass`` of the eigenvalues sits exactly; None if there is none
+    separated : whether the rightmost bulk holds N eigenvalues and another bulk lies to its left, so that
+        generalization and memorization are different phases
+    """
+
+    bulks: tuple[Bulk, ...]
+    delta_peak: float | None
+    delta_mass: float
+    separated: bool
+
+    @property
+    def generalization(self) -> tuple[float, float]:
+        """Lower and upper edge of the rightmost bulk; the lower one is λ_gen."""
+        self._need_separation()
+        return self.bulks[-1].lower, self.bulks[-1].upper
+
+    @property
+    def memorization_upper(self) -> float:
+        """λ_mem⁽¹⁾, the upper edge of the bulk left of the generalization bulk."""
+        self._need_separation()
+        return self.bulks[-2].upper
+
+    @property
+    def memorization_lower(self) -> float:
+        """λ_mem⁽²⁾, the lower edge of the leftmost bulk (not the delta peak, which lies below it)."""
+        self._need_separation()
+        return self.bulks[0].lower
+
+    @property
+    def all(self) -> FloatArray:
+        """All bulk edges in ascending order."""
+        return np.array([edge for bulk in self.bulks for edge in (bulk.lower, bulk.upper)])
+
+    def _need_separation(self) -> None:
+        if not self.separated:
+            spans = ", ".join(f"[{b.lower:.4g}, {b.upper:.4g}]" for b in self.bulks)
+            raise ValueError(
+                f"the generalization bulk is not separated from the others (bulks: {spans}); "
+                "larger features_per_dim and samples_per_dim separate them"
+            )
+
+
+def exact_edges(model: CenteredModel) -> Edges:
+    """All bulks from Eqs 116–117 (the roots decide where, the physical branch decides which)."""
+    x = _candidates(model)
+    probes = np.concatenate([[x[0] / 2], np.sqrt(x[:-1] * x[1:]), [2 * x[-1]]])
+    g, _, status, _ = solve_resolvents(model, probes)
+    if any(s is not Status.CONVERGED for s in status):
+        bad = probes[[s is not Status.CONVERGED for s in status]]
+        raise RuntimeError(f"the spectrum did not converge at {bad + model.floor}: the edges are not known")
+    inside = g.imag > 1e-7 * np.abs(g)
+    starts = np.flatnonzero(inside[1:-1] & ~inside[:-2])
+    ends = np.flatnonzero(inside[1:-1] & ~inside[2:])
+    bulks = tuple(
+        Bulk(model.floor + x[i], model.floor + x[j + 1], bulk_integral(model, x[i], x[j + 1])[0])
+        for i, j in zip(starts, ends, strict=True)
+    )
+    own = 1 / model.features_per_dim
+    separated = len(bulks) > 1 and abs(bulks[-1].mass - own) < 1e-3 * own
+    peak = model.peak_mass
+    return Edges(bulks, model.floor if peak > 0 else None, peak, separated)
+
+
+def bulk_nodes(model: CenteredModel, lower: float, upper: float) -> tuple[FloatArray, FloatArray]:
+    """Positions x and weights for integrals over a bulk, dense at its square-root edges."""
+    nodes, weights = np.polynomial.legendre.leggauss(_MASS_NODES)
+    angle = 0.5 * np.pi * (nodes + 1)
+    middle, half = 0.5 * np.log(lower * upper), 0.5 * np.log(upper / lower)
+    x = np.exp(middle - half * np.cos(angle))
+    return x, weights * 0.5 * np.pi * half * np.sin(angle) * x
+
+
+def bulk_integral(model: CenteredModel, lower: float, upper: float) -> tuple[float, float]:
+    """The masses of ρ and ρ_Ω in a bulk given by its edges x = λ − ς."""
+    x, weights = bulk_nodes(model, lower, upper)
+    g, w, _, _ = solve_resolvents(model, x)
+    return float(weights @ g.imag / np.pi), float(weights @ w.imag / np.pi)
+
+
+def _stationarity(model: CenteredModel, g: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The second of Eqs 114, and dλ along its curve (the first two of Eqs 116 with ω eliminated)."""
+    p, ratio = model.features_per_dim, model.ratio
+    _, slope_sum, hh, hs, ss = model.sums(g, w)
+    curve = 1 / (p * w) - model.diffusion_slope - 1 / (p * g) - slope_sum
+    x_g = (1 - 1 / p) / g**2 + 2 * w / (p * g**3) - ratio * hh
+    x_w = -1 / (p * g**2) - ratio * hs
+    f_g = 1 / (p * g**2) + ratio * hs
+    f_w = -1 / (p * w**2) + ratio * ss
+    return curve, (x_g * f_w - x_w * f_g) * (g * w) ** 2
+
+
+def _curve_polynomials(model: CenteredModel, k: FloatArray) -> FloatArray:
+    """For each slope k the polynomial of the curve in u = χ_pm·g, highest power first: shape (n, C + 2)."""
+    factors = [
+        np.stack([s * k + h, np.ones_like(k)]) for s, h in zip(model.slope2, model.noise, strict=True)
+    ]
+
+    def product(parts: list[FloatArray]) -> FloatArray:
+        result = np.ones((1, k.size))
+        for part in parts:
+            grown = np.zeros((result.shape[0] + 1, k.size))
+            grown[:-1] += result * part[0]
+            grown[1:] += result * part[1]
+            result = grown
+        return result
+
+    everything = product(factors)
+    c, p, ratio = model.diffusion_slope, model.features_per_dim, model.ratio
+    poly = np.zeros((len(factors) + 2, k.size))
+    poly[:-1] += c * everything
+    poly[1:] -= ratio * (1 / k - 1) / p * everything
+    for i, (b, s) in enumerate(zip(model.weights, model.slope2, strict=True)):
+        poly[1:-1] += b * s * product(factors[:i] + factors[i + 1 :])
+    return poly.T
+
+
+def _real_roots(polynomials: FloatArray) -> FloatArray:
+    """Sorted real roots of each row; the places of complex ones hold nan."""
+    n, degree = polynomials.shape[0], polynomials.shape[1] - 1
+    companion = np.zeros((n, degree, degree))
+    companion[:, np.arange(1, degree), np.arange(degree - 1)] = 1
+    companion[:, 0, :] = -polynomials[:, 1:] / polynomials[:, :1]
+    roots = np.linalg.eigvals(companion)
+    real = np.where(np.abs(roots.imag) < 1e-10 * np.abs(roots), roots.real, np.nan)
+    return np.sort(real, axis=1)
+
+
+def _candidates(model: CenteredModel) -> FloatArray:
+    """Positions x > 0 of all stationary points of λ on the real curve, ascending."""
+    found: list[float] = []
+    for k in (-_SLOPES[::-1], _SLOPES):
+        u = _real_roots(_curve_polynomials(model, k))
+        g = u / model.ratio
+        with np.errstate(all="ignore"):
+            _, value = _stationarity(model, g, k[:, None] * g)
+        turns = np.sign(value[:-1]) * np.sign(value[1:]) < 0
+        same = np.sign(g[:-1]) == np.sign(g[1:])
+        for i, j in np.argwhere(turns & same):
+            x = _polish(model, float(g[i, j]), float(k[i] * g[i, j]))
+            if x is not None and x > 0:
+                found.append(x)
+    distinct: list[float] = []
+    for x in sorted(found):
+        if not distinct or x > distinct[-1] * (1 + _SAME):
+            distinct.append(x)
+    return np.array(distinct)
+
+
+def _polish(model: CenteredModel, g: float, w: float) -> float | None:
+    """Solve Eqs 116 from a bracketed point, in relative units; None if the root runs away."""
+    scale_g, scale_w = g, w
+
+    def residual(v: FloatArray) -> FloatArray:
+        return np.array(_stationarity(model, scale_g * v[0], scale_w * v[1]))
+
+    size = np.abs(residual(np.array([1.01, 0.99]))) + 1e-300
+    with np.errstate(all="ignore"):
+        solution = optimize.root(lambda v: residual(v) / size, np.ones(2), tol=1e-13)
+    step = np.abs(solution.x - 1).max()
+    if not np.all(np.isfinite(solution.x)) or step > 0.5 or np.abs(solution.fun).max() > 1e-6:
+        return None
+    return float(model.position(scale_g * solution.x[0], scale_w * solution.x[1]))
+
+
+@dataclass(frozen=True)
+class AsymptoticEdges:
+    """Edges for χ_p > χ_m ≫ 1 and t ≪ 1: λ_gen± (Eq 121), λ_mem⁽¹⁾ (Eq 118) and the leftmost bulk."""
+
+    generalization: tuple[float, float]
+    memorization_upper: float
+    leftmost: tuple[float, float]
+
+
+def asymptotic_edges(model: CenteredModel) -> AsymptoticEdges:
+    """The large-ratio forms beside the exact edges.
+
+    The leftmost bulk is not Eq 126 as printed (which puts it on top of the delta peak). With
+    χ_pm(γ²g_Ω + h²g) ≫ 1 the equations become homogeneous in (g, g_Ω) and leave one rational function of
+    k = g_Ω/g,  x(k) = c₀ N(k)/D(k),  N = 1 − χ_p − k + χ_m Σ b h²/(γ²k + h²),
+    D = 1/k − 1 − χ_m Σ b γ²/(γ²k + h²),  whose extrema are the edges. It scales linearly with t, as Eq 127 says.
+    """
+    b, s, h = model.weights, model.slope2, model.noise
+    p = model.features_per_dim
+    slope = model.diffusion_slope + float(b @ s)
+    base = model.floor + float(b @ h)
+    general = (base + slope * (1 - np.sqrt(p)) ** 2, base + slope * (1 + np.sqrt(p)) ** 2)
+    return AsymptoticEdges(general, _asymptotic_memorization(model), _asymptotic_leftmost(model))
+
+
+def _asymptotic_memorization(model: CenteredModel) -> float:
+    """The largest λ over the real solutions of 1/g² = χ_pm Σ b h⁴/(1 + χ_pm h² g)² (Eq 118)."""
+    b, s, h, ratio = model.weights, model.slope2, model.noise, model.ratio
+    poly = np.poly1d([0.0])
+    squares = [np.poly1d([ratio * hc, 1.0]) ** 2 for hc in h]
+    everything = np.prod([np.poly1d([1.0]), *squares])
+    for i, (bc, hc) in enumerate(zip(b, h, strict=True)):
+        others = np.prod([np.poly1d([1.0]), *squares[:i], *squares[i + 1 :]])
+        poly = poly + ratio * bc * hc**2 * np.poly1d([1.0, 0.0, 0.0]) * others
+    roots = (everything - poly).roots
+    g = roots[np.abs(roots.imag) < 1e-8 * np.abs(roots)].real
+    inverse = 1 / (1 + ratio * np.outer(g, h))
+    w = 1 / (model.diffusion_slope + inverse @ (b * s)) / model.features_per_dim
+    edges = model.floor + inverse @ (b * h) - 1 / g - w / g**2
+    return float(edges.max())
+
+
+def _asymptotic_leftmost(model: CenteredModel) -> tuple[float, float]:
+    b, s, h = model.weights, model.slope2, model.noise
+    p, m = model.features_per_dim, model.samples_per_dim
+
+    def position(k: npt.ArrayLike) -> FloatArray:
+        k = np.asarray(k, dtype=np.float64)
+        inverse = 1 / (np.multiply.outer(k, s) + h)
+        n = 1 - p - k + m * inverse @ (b * h)
+        d = 1 / k - 1 - m * inverse @ (b * s)
+        return model.diffusion_slope * n / d
+
+    k = np.concatenate([-_SLOPES[::-1], _SLOPES])
+    with np.errstate(all="ignore"):
+        x = position(k)
+    slopes = np.diff(x)
+    turn = np.flatnonzero((slopes[:-1] * slopes[1:] < 0) & (x[1:-1] > 0) & (k[:-2] * k[2:] > 0)) + 1
+    values = sorted(float(x[i]) for i in turn if np.isfinite(x[i]))
+    if len(values) < 2:
+        return float("nan"), float("nan")
+    return model.floor + values[0], model.floor + values[1]

@@ -1,0 +1,162 @@
+"""The spectrum of the feature covariance for centered classes (Nicoletti et al., Eqs 113–114).
+
+Two resolvents, g of the feature covariance and g_Ω of its projection on data space, solve two algebraic
+equations at each complex z. Both are followed from Im z ≫ 1, where g ≈ −1/z picks the right branch, down to the
+real axis, by Newton steps over the whole grid at once. Everything depends on z only through z − ς, so the
+equations are solved in that variable: the delta peak at ς and the bulk next to it then keep all their digits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from equipoise._core.checks import FloatArray
+from equipoise._core.solution import Status
+from equipoise.theory.diffusion.coefficients import Activation, coefficients, noise_variance
+from equipoise.theory.diffusion.mixture import GaussianMixture
+
+ComplexArray = npt.NDArray[np.complex128]
+
+_CONTINUATION = np.concatenate([np.geomspace(100.0, 1e-9, 34), [0.0]])
+_NEWTON_STEPS = 40
+_TOLERANCE = 1e-11
+_LOOSE = 1e-7  # between the stations of the continuation a rough solution is enough
+_BULK = 1e-7  # a resolvent whose imaginary part is smaller than this share of its modulus is real
+
+
+@dataclass(frozen=True)
+class CenteredModel:
+    """The scalars of Eq 113, and the two equations of Eq 114 in the variable x = z − ς."""
+
+    weights: FloatArray
+    slope2: FloatArray  # γ_c²
+    noise: FloatArray  # h_c²
+    floor: float  # ς = Σ b_c ς_c
+    diffusion_slope: float  # Δ e^{2t} Σ b_c γ_c²/σ_c²
+    readout_slope: float  # e^t Σ b_c γ_c/σ_c, the size of V
+    features_per_dim: float
+    samples_per_dim: float
+    delta: float
+
+    @classmethod
+    def build(
+        cls,
+        mixture: GaussianMixture,
+        diffusion_time: float,
+        features_per_dim: float,
+        samples_per_dim: float,
+        activation: Activation,
+    ) -> CenteredModel:
+        parts = [coefficients(v, diffusion_time, 0.0, activation) for v in mixture.variances]
+        b, slope = mixture.weights, np.array([float(p.slope) for p in parts])
+        delta, grow = noise_variance(diffusion_time), np.exp(diffusion_time)
+        return cls(
+            weights=b,
+            slope2=slope**2,
+            noise=np.maximum([float(p.sample_noise) for p in parts], 0.0),
+            floor=float(b @ [float(p.floor) for p in parts]),
+            diffusion_slope=float(delta * grow**2 * (b @ (slope**2 / mixture.variances))),
+            readout_slope=float(grow * (b @ (slope / np.sqrt(mixture.variances)))),
+            features_per_dim=features_per_dim,
+            samples_per_dim=samples_per_dim,
+            delta=delta,
+        )
+
+    @property
+    def ratio(self) -> float:
+        """χ_pm = χ_p/χ_m."""
+        return self.features_per_dim / self.samples_per_dim
+
+    @property
+    def peak_mass(self) -> float:
+        """The share of eigenvalues exactly at ς: those orthogonal to all M sample noises and N columns of W.
+
+        The rank of U − ς is M + N, hence 1 − (χ_m + 1)/χ_p; the paper's count, with 2/χ_p, is one N short.
+        """
+        return max(0.0, 1 - (self.samples_per_dim + 1) / self.features_per_dim)
+
+    def sums(self, g: Any, w: Any) -> tuple[Any, Any, Any, Any, Any]:
+        """Σ b h²/q, Σ b γ²/q and the second sums Σ b {h⁴, h²γ², γ⁴}/q², with q = 1 + χ_pm(γ²w + h²g)."""
+        noise_sum: Any = 0.0
+        slope_sum: Any = 0.0
+        hh: Any = 0.0
+        hs: Any = 0.0
+        ss: Any = 0.0
+        for b, s, h in zip(self.weights, self.slope2, self.noise, strict=True):
+            inverse = 1 / (1 + self.ratio * (s * w + h * g))
+            part = b * inverse
+            noise_sum, slope_sum = noise_sum + h * part, slope_sum + s * part
+            part = part * inverse
+            hh, hs, ss = hh + h * h * part, hs + h * s * part, ss + s * s * part
+        return noise_sum, slope_sum, hh, hs, ss
+
+    def position(self, g: Any, w: Any) -> Any:
+        """x = λ − ς at which the resolvents are g and w (Eq 117, the first of Eqs 114 solved for z)."""
+        noise_sum = self.sums(g, w)[0]
+        p = self.features_per_dim
+        return noise_sum - (1 - 1 / p) / g - w / (p * g**2)
+
+
+def _newton_step(model: CenteredModel, x: Any, g: Any, w: Any) -> tuple[Any, Any, Any]:
+    """One Newton step for Eqs 114, multiplied by g and by χ_p·w so that both are of order one.
+
+    F1 = (1 − 1/χ_p) + w/(χ_p g) + g(x − Σbh²/q),   F2 = −1 + w[χ_p(c₀ + Σbγ²/q) + 1/g].
+    """
+    p, ratio = model.features_per_dim, model.ratio
+    noise_sum, slope_sum, hh, hs, ss = model.sums(g, w)
+    f1 = (1 - 1 / p) + w / (p * g) + g * (x - noise_sum)
+    bracket = p * (model.diffusion_slope + slope_sum) + 1 / g
+    f2 = w * bracket - 1
+    f1g = -w / (p * g**2) + (x - noise_sum) + g * ratio * hh
+    f1w = 1 / (p * g) + g * ratio * hs
+    f2g = w * (-p * ratio * hs - 1 / g**2)
+    f2w = bracket - w * p * ratio * ss
+    det = f1g * f2w - f1w * f2g
+    dg = (f1 * f2w - f2 * f1w) / det
+    dw = (f2 * f1g - f1 * f2g) / det
+    return dg, dw, np.maximum(np.abs(dg / g), np.abs(dw / w))
+
+
+def solve_resolvents(
+    model: CenteredModel, x: FloatArray
+) -> tuple[ComplexArray, ComplexArray, npt.NDArray[np.object_], FloatArray]:
+    """g and g_Ω at the real positions x = λ − ς, with a status and the last relative step of each point."""
+    x = np.asarray(x, dtype=np.float64)
+    g = -1 / (x + 1j * _CONTINUATION[0])
+    w = g.copy()
+    error = np.full(x.shape, np.inf)
+    with np.errstate(all="ignore"):
+        for station in _CONTINUATION:
+            last = station == 0.0
+            error = _relax(model, x + 1j * station, g, w, _TOLERANCE if last else _LOOSE)
+    status = np.full(x.shape, Status.CONVERGED, dtype=object)
+    finite = np.isfinite(g) & np.isfinite(w)
+    status[finite & ~(error < _TOLERANCE)] = Status.MAX_STEPS
+    wrong = finite & ((g.imag < -_BULK * np.abs(g)) | (w.imag < -_BULK * np.abs(w)))
+    status[~finite | wrong] = Status.DIVERGED
+    return g, w, status, error
+
+
+def _relax(model: CenteredModel, z: ComplexArray, g: ComplexArray, w: ComplexArray, tol: float) -> FloatArray:
+    """Newton from the warm start, in place, on the points that still move; a step never leaves Im g > 0."""
+    error = np.full(z.shape, np.inf)
+    active = np.arange(z.size)
+    for _ in range(_NEWTON_STEPS):
+        ga, wa, za = g[active], w[active], z[active]
+        dg, dw, size = _newton_step(model, za, ga, wa)
+        damp = np.minimum(1.0, 0.7 / np.maximum(size, 1e-300))
+        new_g, new_w = ga - damp * dg, wa - damp * dw
+        below = za.imag > 0
+        flip = below & (new_g.imag <= 0)
+        new_g[flip] = new_g[flip].real + 0.3j * ga[flip].imag
+        flip = below & (new_w.imag <= 0)
+        new_w[flip] = new_w[flip].real + 0.3j * wa[flip].imag
+        g[active], w[active], error[active] = new_g, new_w, size
+        active = active[~(size < tol)]
+        if active.size == 0:
+            break
+    return error
