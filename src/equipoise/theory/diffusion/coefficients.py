@@ -73,9 +73,6 @@ class Coefficients:
     floor: FloatArray
     sample_noise: FloatArray
 
-    def at(self, index: int) -> Coefficients:
-        return Coefficients(**{f.name: getattr(self, f.name)[index] for f in fields(self)})
-
 
 def coefficients(
     variance: float,
@@ -127,18 +124,13 @@ def coefficients(
 
 def _moments(
     activation: Activation, center: float, signal: float, noise: float, z: FloatArray, w: FloatArray
-) -> tuple[float, float, float, float, float]:
+) -> list[float]:
     values = activation(center + signal * z[:, None] + noise * z[None, :])
     smooth = values @ w
     alpha = w @ smooth
     within = ((values - smooth[:, None]) ** 2) @ w
-    return (
-        alpha,
-        w @ smooth**2,
-        (w * z) @ smooth,
-        w @ within,
-        w @ (smooth - alpha) ** 2,
-    )
+    moments = (alpha, w @ smooth**2, (w * z) @ smooth, w @ within, w @ (smooth - alpha) ** 2)
+    return [float(moment) for moment in moments]
 
 
 class CoefficientTable:

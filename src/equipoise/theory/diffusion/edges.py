@@ -8,18 +8,19 @@ the physical branch of Eq 114, says which of them bound a bulk. No bulk is misse
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import optimize
 
 from equipoise._core.checks import FloatArray
-from equipoise._core.solution import Status
+from equipoise._core.solution import ConvergenceError, Status
 from equipoise.theory.diffusion.spectrum import CenteredModel, solve_resolvents
 
-_SLOPES = np.geomspace(1e-9, 1e9, 9001)  # includes ±; the candidates are polished, the grid only brackets them
-_MASS_NODES = 120
+_SLOPES = np.geomspace(1e-9, 1e9, 3001)  # brackets the stationary points, which are then polished
 _SAME = 1e-9
 
 
@@ -86,15 +87,21 @@ def exact_edges(model: CenteredModel) -> Edges:
     x = _candidates(model)
     probes = np.concatenate([[x[0] / 2], np.sqrt(x[:-1] * x[1:]), [2 * x[-1]]])
     g, _, status, _ = solve_resolvents(model, probes)
-    if any(s is not Status.CONVERGED for s in status):
-        bad = probes[[s is not Status.CONVERGED for s in status]]
-        raise RuntimeError(f"the spectrum did not converge at {bad + model.floor}: the edges are not known")
+    failed = status != Status.CONVERGED
+    if failed.any():
+        where = probes[failed] + model.floor
+        raise ConvergenceError(f"the spectrum did not converge at {where}: the edges are not known")
     inside = g.imag > 1e-7 * np.abs(g)
+    if inside[0]:  # at χ_p = χ_m + 1 the spectrum reaches down to ς: a hard edge, not a stationary point
+        x = np.concatenate([[x[0] * 1e-12], x])
+        inside = np.concatenate([[False], inside])
     starts = np.flatnonzero(inside[1:-1] & ~inside[:-2])
     ends = np.flatnonzero(inside[1:-1] & ~inside[2:])
+    spans = [(float(x[i]), float(x[j + 1])) for i, j in zip(starts, ends, strict=True)]
+    masses = _masses(model, spans)
     bulks = tuple(
-        Bulk(model.floor + x[i], model.floor + x[j + 1], bulk_integral(model, x[i], x[j + 1])[0])
-        for i, j in zip(starts, ends, strict=True)
+        Bulk(model.floor + low, model.floor + high, mass)
+        for (low, high), mass in zip(spans, masses, strict=True)
     )
     own = 1 / model.features_per_dim
     separated = len(bulks) > 1 and abs(bulks[-1].mass - own) < 1e-3 * own
@@ -102,23 +109,37 @@ def exact_edges(model: CenteredModel) -> Edges:
     return Edges(bulks, model.floor if peak > 0 else None, peak, separated)
 
 
-def bulk_nodes(model: CenteredModel, lower: float, upper: float) -> tuple[FloatArray, FloatArray]:
+def _masses(model: CenteredModel, spans: list[tuple[float, float]]) -> list[float]:
+    """The mass of each bulk; together with the delta peak they must make one, or a bulk is missing."""
+    for n_nodes in (120, 360, 1080):
+        masses = [bulk_integral(model, low, high, n_nodes)[0] for low, high in spans]
+        missing = 1 - model.peak_mass - sum(masses)
+        if abs(missing) < 1e-6:
+            return masses
+    if abs(missing) > 1e-3:
+        raise ConvergenceError(f"the bulks found lack a mass of {missing:.3g}: the edges are not known")
+    return masses
+
+
+def bulk_nodes(lower: float, upper: float, n_nodes: int) -> tuple[FloatArray, FloatArray]:
     """Positions x and weights for integrals over a bulk, dense at its square-root edges."""
-    nodes, weights = np.polynomial.legendre.leggauss(_MASS_NODES)
+    nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
     angle = 0.5 * np.pi * (nodes + 1)
     middle, half = 0.5 * np.log(lower * upper), 0.5 * np.log(upper / lower)
     x = np.exp(middle - half * np.cos(angle))
     return x, weights * 0.5 * np.pi * half * np.sin(angle) * x
 
 
-def bulk_integral(model: CenteredModel, lower: float, upper: float) -> tuple[float, float]:
+def bulk_integral(
+    model: CenteredModel, lower: float, upper: float, n_nodes: int = 120
+) -> tuple[float, float]:
     """The masses of ρ and ρ_Ω in a bulk given by its edges x = λ − ς."""
-    x, weights = bulk_nodes(model, lower, upper)
+    x, weights = bulk_nodes(lower, upper, n_nodes)
     g, w, _, _ = solve_resolvents(model, x)
     return float(weights @ g.imag / np.pi), float(weights @ w.imag / np.pi)
 
 
-def _stationarity(model: CenteredModel, g: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _stationarity(model: CenteredModel, g: Any, w: Any) -> tuple[Any, Any]:
     """The second of Eqs 114, and dλ along its curve (the first two of Eqs 116 with ω eliminated)."""
     p, ratio = model.features_per_dim, model.ratio
     _, slope_sum, hh, hs, ss = model.sums(g, w)
@@ -132,9 +153,7 @@ def _stationarity(model: CenteredModel, g: FloatArray, w: FloatArray) -> tuple[F
 
 def _curve_polynomials(model: CenteredModel, k: FloatArray) -> FloatArray:
     """For each slope k the polynomial of the curve in u = χ_pm·g, highest power first: shape (n, C + 2)."""
-    factors = [
-        np.stack([s * k + h, np.ones_like(k)]) for s, h in zip(model.slope2, model.noise, strict=True)
-    ]
+    factors = [np.stack([s * k + h, np.ones_like(k)]) for s, h in zip(model.slope2, model.noise, strict=True)]
 
     def product(parts: list[FloatArray]) -> FloatArray:
         result = np.ones((1, k.size))
@@ -189,18 +208,17 @@ def _candidates(model: CenteredModel) -> FloatArray:
 
 def _polish(model: CenteredModel, g: float, w: float) -> float | None:
     """Solve Eqs 116 from a bracketed point, in relative units; None if the root runs away."""
-    scale_g, scale_w = g, w
+    size = np.abs(_stationarity(model, 1.01 * g, 0.99 * w)) + 1e-300
 
     def residual(v: FloatArray) -> FloatArray:
-        return np.array(_stationarity(model, scale_g * v[0], scale_w * v[1]))
+        return np.array(_stationarity(model, g * v[0], w * v[1])) / size
 
-    size = np.abs(residual(np.array([1.01, 0.99]))) + 1e-300
     with np.errstate(all="ignore"):
-        solution = optimize.root(lambda v: residual(v) / size, np.ones(2), tol=1e-13)
+        solution = optimize.root(residual, np.ones(2), tol=1e-13)
     step = np.abs(solution.x - 1).max()
     if not np.all(np.isfinite(solution.x)) or step > 0.5 or np.abs(solution.fun).max() > 1e-6:
         return None
-    return float(model.position(scale_g * solution.x[0], scale_w * solution.x[1]))
+    return float(model.position(g * solution.x[0], w * solution.x[1]))
 
 
 @dataclass(frozen=True)
@@ -218,13 +236,14 @@ def asymptotic_edges(model: CenteredModel) -> AsymptoticEdges:
     The leftmost bulk is not Eq 126 as printed (which puts it on top of the delta peak). With
     χ_pm(γ²g_Ω + h²g) ≫ 1 the equations become homogeneous in (g, g_Ω) and leave one rational function of
     k = g_Ω/g,  x(k) = c₀ N(k)/D(k),  N = 1 − χ_p − k + χ_m Σ b h²/(γ²k + h²),
-    D = 1/k − 1 − χ_m Σ b γ²/(γ²k + h²),  whose extrema are the edges. It scales linearly with t, as Eq 127 says.
+    D = 1/k − 1 − χ_m Σ b γ²/(γ²k + h²),  whose extrema are the edges. It is linear in t (Eq 127).
     """
     b, s, h = model.weights, model.slope2, model.noise
     p = model.features_per_dim
     slope = model.diffusion_slope + float(b @ s)
     base = model.floor + float(b @ h)
-    general = (base + slope * (1 - np.sqrt(p)) ** 2, base + slope * (1 + np.sqrt(p)) ** 2)
+    root = math.sqrt(p)
+    general = (base + slope * (1 - root) ** 2, base + slope * (1 + root) ** 2)
     return AsymptoticEdges(general, _asymptotic_memorization(model), _asymptotic_leftmost(model))
 
 
@@ -232,11 +251,11 @@ def _asymptotic_memorization(model: CenteredModel) -> float:
     """The largest λ over the real solutions of 1/g² = χ_pm Σ b h⁴/(1 + χ_pm h² g)² (Eq 118)."""
     b, s, h, ratio = model.weights, model.slope2, model.noise, model.ratio
     poly = np.poly1d([0.0])
-    squares = [np.poly1d([ratio * hc, 1.0]) ** 2 for hc in h]
-    everything = np.prod([np.poly1d([1.0]), *squares])
+    squares = [np.poly1d([float(ratio * hc), 1.0]) ** 2 for hc in h]
+    everything = math.prod([np.poly1d([1.0]), *squares])
     for i, (bc, hc) in enumerate(zip(b, h, strict=True)):
-        others = np.prod([np.poly1d([1.0]), *squares[:i], *squares[i + 1 :]])
-        poly = poly + ratio * bc * hc**2 * np.poly1d([1.0, 0.0, 0.0]) * others
+        others = math.prod([np.poly1d([1.0]), *squares[:i], *squares[i + 1 :]])
+        poly = poly + np.poly1d([float(ratio * bc * hc**2), 0.0, 0.0]) * others
     roots = (everything - poly).roots
     g = roots[np.abs(roots.imag) < 1e-8 * np.abs(roots)].real
     inverse = 1 / (1 + ratio * np.outer(g, h))

@@ -1,13 +1,14 @@
 """The spectrum of the feature covariance for centered classes (Nicoletti et al., Eqs 113–114).
 
 Two resolvents, g of the feature covariance and g_Ω of its projection on data space, solve two algebraic
-equations at each complex z. Both are followed from Im z ≫ 1, where g ≈ −1/z picks the right branch, down to the
-real axis, by Newton steps over the whole grid at once. Everything depends on z only through z − ς, so the
+equations at each complex z. Both are followed from Im z ≫ 1, where g ≈ −1/z picks the right branch, down to
+the real axis, by Newton steps over the whole grid at once. Everything depends on z only through z − ς, so the
 equations are solved in that variable: the delta peak at ς and the bulk next to it then keep all their digits.
 """
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from equipoise._core.checks import FloatArray
-from equipoise._core.solution import Status
+from equipoise._core.solution import ConvergenceWarning, Status
 from equipoise.theory.diffusion.coefficients import Activation, coefficients, noise_variance
 from equipoise.theory.diffusion.mixture import GaussianMixture
 
@@ -25,6 +26,8 @@ _CONTINUATION = np.concatenate([np.geomspace(100.0, 1e-9, 34), [0.0]])
 _NEWTON_STEPS = 40
 _TOLERANCE = 1e-11
 _LOOSE = 1e-7  # between the stations of the continuation a rough solution is enough
+_NAN = complex(np.nan, np.nan)
+_LINEAR = 1e-13  # sample noise below this share of the slope is rounding: the activation is linear
 _BULK = 1e-7  # a resolvent whose imaginary part is smaller than this share of its modulus is real
 
 
@@ -53,11 +56,12 @@ class CenteredModel:
     ) -> CenteredModel:
         parts = [coefficients(v, diffusion_time, 0.0, activation) for v in mixture.variances]
         b, slope = mixture.weights, np.array([float(p.slope) for p in parts])
+        noise = np.array([float(p.sample_noise) for p in parts])
         delta, grow = noise_variance(diffusion_time), np.exp(diffusion_time)
         return cls(
             weights=b,
             slope2=slope**2,
-            noise=np.maximum([float(p.sample_noise) for p in parts], 0.0),
+            noise=np.where(noise > _LINEAR * slope**2, noise, 0.0),
             floor=float(b @ [float(p.floor) for p in parts]),
             diffusion_slope=float(delta * grow**2 * (b @ (slope**2 / mixture.variances))),
             readout_slope=float(grow * (b @ (slope / np.sqrt(mixture.variances)))),
@@ -77,7 +81,8 @@ class CenteredModel:
 
         The rank of U − ς is M + N, hence 1 − (χ_m + 1)/χ_p; the paper's count, with 2/χ_p, is one N short.
         """
-        return max(0.0, 1 - (self.samples_per_dim + 1) / self.features_per_dim)
+        noisy = float(self.weights[self.noise > 0].sum())  # a linear activation adds no sample noise
+        return max(0.0, 1 - (self.samples_per_dim * noisy + 1) / self.features_per_dim)
 
     def sums(self, g: Any, w: Any) -> tuple[Any, Any, Any, Any, Any]:
         """Σ b h²/q, Σ b γ²/q and the second sums Σ b {h⁴, h²γ², γ⁴}/q², with q = 1 + χ_pm(γ²w + h²g)."""
@@ -160,3 +165,56 @@ def _relax(model: CenteredModel, z: ComplexArray, g: ComplexArray, w: ComplexArr
         if active.size == 0:
             break
     return error
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """A spectrum on a grid, each point with its status; what did not converge is nan, never interpolated.
+
+    Attributes
+    ----------
+    grid : λ
+    density : ρ(λ), without the delta peak (Eq 63)
+    feature_density : ρ_Ω(λ), the density weighted by the eigenvectors' part in data space: (n,) with mass one
+        for centered classes, (n, C, C) with the slopes γ_c γ_c' inside (Eq 135) for extensive centroids
+    resolvent, feature_resolvent : g(λ + i0) and g_Ω(λ + i0)
+    status : a :class:`~equipoise._core.solution.Status` per point
+    delta_peak, delta_mass : position and weight of the delta peak, if there is one
+    """
+
+    grid: FloatArray
+    density: FloatArray
+    feature_density: FloatArray
+    resolvent: ComplexArray
+    feature_resolvent: ComplexArray
+    status: npt.NDArray[np.object_]
+    delta_peak: float | None
+    delta_mass: float
+
+    @property
+    def converged(self) -> npt.NDArray[np.bool_]:
+        return np.asarray(self.status == Status.CONVERGED)
+
+
+def assemble(
+    grid: FloatArray,
+    g: ComplexArray,
+    w: ComplexArray,
+    status: npt.NDArray[np.object_],
+    delta_peak: float | None,
+    delta_mass: float,
+) -> Spectrum:
+    """Densities from resolvents (Eq 63); real resolvents give zero, failed points give nan and a warning."""
+    failed = np.asarray(status != Status.CONVERGED)
+    if failed.any():
+        warnings.warn(
+            f"no convergence at {failed.sum()} of {grid.size} grid points, between {grid[failed].min():.4g} "
+            f"and {grid[failed].max():.4g}; they are flagged in status and hold nan",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    real = g.imag <= _BULK * np.abs(g)
+    g = np.where(failed, _NAN, np.where(real, g.real, g))
+    shape = (-1,) + (1,) * (w.ndim - 1)
+    w = np.where(failed.reshape(shape), _NAN, np.where(real.reshape(shape), w.real, w))
+    return Spectrum(grid, g.imag / np.pi, w.imag / np.pi, g, w, status, delta_peak, delta_mass)

@@ -1,0 +1,144 @@
+"""The random-features score model: one object that answers for a mixture, a diffusion time and two ratios."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from equipoise._core.checks import FloatArray, check_array, check_positive
+from equipoise.theory.diffusion.coefficients import Activation, noise_variance, spread
+from equipoise.theory.diffusion.edges import AsymptoticEdges, Edges, asymptotic_edges, exact_edges
+from equipoise.theory.diffusion.mixture import GaussianMixture
+from equipoise.theory.diffusion.spectrum import CenteredModel, Spectrum, assemble, solve_resolvents
+
+
+@dataclass(frozen=True)
+class Timescales:
+    """When the global phases of training begin and end, in training time τ (Section 3.2).
+
+    Attributes
+    ----------
+    tau_gen : 1/(2λ_gen), generalization begins
+    tau_mem1 : 1/(2λ_mem⁽¹⁾), generalization ends and memorization begins
+    tau_mem2 : 1/(2λ_mem⁽²⁾), memorization is complete
+    """
+
+    tau_gen: float
+    tau_mem1: float
+    tau_mem2: float
+
+    @property
+    def generalization_window(self) -> float:
+        """w_g = τ_mem⁽¹⁾/τ_gen."""
+        return self.tau_mem1 / self.tau_gen
+
+    @property
+    def memorization_window(self) -> float:
+        """w_m = τ_mem⁽²⁾/τ_mem⁽¹⁾."""
+        return self.tau_mem2 / self.tau_mem1
+
+
+@dataclass(frozen=True)
+class RandomFeatures:
+    """A random-features score model trained by denoising score matching on a Gaussian mixture.
+
+    Parameters
+    ----------
+    mixture : the data
+    diffusion_time : t > 0
+    features_per_dim : χ_p = P/N, hidden neurons per dimension
+    samples_per_dim : χ_m = M/N, training samples per dimension
+    activation : φ, applied element-wise; vectorized
+
+    References
+    ----------
+    Nicoletti, Ma, Ventura, Saglietti, Sarao Mannelli, "The Interplay of Data Structure and Imbalance in the
+    Learning Dynamics of Diffusion Models", Sections 2–3 and Appendices C–H.
+
+    Examples
+    --------
+    >>> mix = GaussianMixture(weights=[0.5, 0.5], variances=[0.5, 0.25])
+    >>> rf = RandomFeatures(mix, diffusion_time=0.001, features_per_dim=60, samples_per_dim=30)
+    >>> [round(edge, 3) for edge in rf.edges().generalization], round(rf.edges().memorization_upper, 5)
+    ([7.974, 19.856], 0.04461)
+    >>> round(rf.timescales().generalization_window, 1)
+    178.8
+    """
+
+    mixture: GaussianMixture
+    diffusion_time: float
+    features_per_dim: float
+    samples_per_dim: float
+    activation: Activation = field(default=np.tanh)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.mixture, GaussianMixture):
+            raise TypeError(f"mixture must be a GaussianMixture, got {self.mixture!r}")
+        for name in ("diffusion_time", "features_per_dim", "samples_per_dim"):
+            object.__setattr__(self, name, float(check_positive(name, getattr(self, name))))
+        if not callable(self.activation):
+            raise TypeError(f"activation must be callable, got {self.activation!r}")
+
+    @property
+    def noise_variance(self) -> float:
+        """Δ_t."""
+        return noise_variance(self.diffusion_time)
+
+    @property
+    def spread(self) -> FloatArray:
+        """Γ_c(t), each class's standard deviation at the diffusion time."""
+        return spread(self.mixture.variances, self.diffusion_time)
+
+    @cached_property
+    def centered_model(self) -> CenteredModel:
+        """The scalar equations for centered classes; an error if the centroids are extensive."""
+        if not self.mixture.centered:
+            raise ValueError(
+                "this formula needs centered classes (centroid_gram=None); "
+                "for extensive centroids use spectrum() and learning_curves()"
+            )
+        self._need_overparametrization()
+        return CenteredModel.build(
+            self.mixture, self.diffusion_time, self.features_per_dim, self.samples_per_dim, self.activation
+        )
+
+    def _need_overparametrization(self) -> None:
+        if self.features_per_dim <= 1:
+            raise ValueError(f"features_per_dim must exceed 1 (P > N), got {self.features_per_dim:g}")
+
+    def spectrum(self, grid: npt.ArrayLike) -> Spectrum:
+        """Density of the eigenvalues of the feature covariance U on a grid of λ (Eq 114).
+
+        Parameters
+        ----------
+        grid : eigenvalues λ at which to solve, any order
+
+        Returns
+        -------
+        Spectrum with a status per point; a point that does not converge is flagged and nan.
+        """
+        lam = np.atleast_1d(check_array("grid", grid)).ravel()
+        model = self.centered_model
+        g, w, status, _ = solve_resolvents(model, lam - model.floor)
+        peak = model.peak_mass
+        return assemble(lam, g, w, status, model.floor if peak > 0 else None, peak)
+
+    def edges(self) -> Edges:
+        """All bulk edges, exactly (Eqs 116–117), for centered classes."""
+        return exact_edges(self.centered_model)
+
+    def asymptotic_edges(self) -> AsymptoticEdges:
+        """The edges for χ_p > χ_m ≫ 1 and small t (Eqs 118–128)."""
+        return asymptotic_edges(self.centered_model)
+
+    def timescales(self) -> Timescales:
+        """Onset and end of the global phases, from the edges."""
+        edges = self.edges()
+        return Timescales(
+            1 / (2 * edges.generalization[0]),
+            1 / (2 * edges.memorization_upper),
+            1 / (2 * edges.memorization_lower),
+        )

@@ -1,0 +1,143 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from equipoise._core.solution import ConvergenceWarning, Status
+from equipoise.theory.diffusion import GaussianMixture, RandomFeatures
+from equipoise.theory.diffusion import spectrum as spectrum_module
+
+PAPER = RandomFeatures(GaussianMixture([0.5, 0.5], [0.5, 0.25]), 0.001, 60, 30)
+
+
+def test_check_values_of_the_edges():
+    edges = PAPER.edges()
+    assert edges.memorization_upper == pytest.approx(0.04461, rel=1e-3)
+    assert edges.generalization[0] == pytest.approx(7.974, rel=1e-4)
+    assert edges.generalization[1] == pytest.approx(19.86, rel=1e-3)
+
+
+def test_masses_of_the_bulks_count_the_eigenvalues():
+    edges = PAPER.edges()
+    assert [bulk.mass for bulk in edges.bulks] == pytest.approx([1 / 60, 29 / 60, 1 / 60], rel=1e-5)
+    assert edges.delta_mass == pytest.approx(1 - 31 / 60)
+    assert edges.delta_peak is not None
+    assert edges.delta_peak < edges.memorization_lower
+
+
+def test_density_vanishes_exactly_outside_the_bulks():
+    edges = PAPER.edges()
+    for bulk in edges.bulks:
+        width = bulk.upper - bulk.lower
+        inside = PAPER.spectrum([bulk.lower + 1e-3 * width, bulk.upper - 1e-3 * width])
+        outside = PAPER.spectrum([bulk.lower - 1e-3 * width, bulk.upper + 1e-3 * width])
+        assert (inside.density > 0).all()
+        assert (outside.density == 0).all()
+
+
+def test_density_and_feature_density_have_mass_one():
+    grid = np.geomspace(1e-5, 1e2, 20_001)
+    sp = PAPER.spectrum(grid)
+    assert sp.converged.all()
+    assert np.trapezoid(sp.density, grid) + sp.delta_mass == pytest.approx(1, abs=2e-4)
+    assert np.trapezoid(sp.feature_density, grid) == pytest.approx(1, abs=2e-4)
+
+
+def test_equal_classes_are_one_class():
+    grid = np.geomspace(1e-4, 50, 300)
+    one = RandomFeatures(GaussianMixture([1.0], [0.4]), 0.01, 20, 8).spectrum(grid)
+    three = RandomFeatures(GaussianMixture([0.2, 0.5, 0.3], [0.4] * 3), 0.01, 20, 8).spectrum(grid)
+    np.testing.assert_allclose(one.density, three.density, rtol=1e-8, atol=1e-12)
+
+
+def test_linear_activation_is_marchenko_pastur():
+    """Without nonlinear noise U = (sample covariance seen through W) + …; with χ_m → ∞ only W is random."""
+    rf = RandomFeatures(GaussianMixture([1.0], [0.5]), 0.1, 4.0, 1e7, activation=lambda u: u)
+    scale = float(rf.spread[0] ** 2)
+    low, high = rf.edges().all[-2:]
+    assert low == pytest.approx(scale * (2 - 1) ** 2, rel=1e-2)
+    assert high == pytest.approx(scale * (2 + 1) ** 2, rel=1e-2)
+
+
+@settings(max_examples=6, deadline=None)
+@given(
+    b=st.floats(0.05, 0.95),
+    v=st.floats(0.05, 1.0),
+    t=st.floats(1e-4, 0.3),
+    p=st.floats(1.5, 80),
+    m=st.floats(0.5, 60),
+)
+def test_masses_always_add_up(b, v, t, p, m):
+    edges = RandomFeatures(GaussianMixture([b, 1 - b], [0.5, v]), t, p, m).edges()
+    assert sum(bulk.mass for bulk in edges.bulks) + edges.delta_mass == pytest.approx(1, abs=1e-3)
+    assert (np.diff(edges.all) > 0).all()
+
+
+def test_asymptotic_edges_approach_the_exact_ones():
+    def errors(scale):
+        rf = RandomFeatures(GaussianMixture([0.5, 0.5], [0.5, 0.25]), 1e-4, 60 * scale, 30 * scale)
+        exact, form = rf.edges(), rf.asymptotic_edges()
+        return np.array(
+            [
+                form.generalization[0] / exact.generalization[0] - 1,
+                form.memorization_upper / exact.memorization_upper - 1,
+                (form.leftmost[0] - exact.delta_peak) / (exact.memorization_lower - exact.delta_peak) - 1,
+            ]
+        )
+
+    near, far = np.abs(errors(1)), np.abs(errors(8))
+    assert (far[:2] < 0.6 * near[:2]).all()
+    assert near[2] < 0.01
+    assert (far < [0.1, 0.01, 0.01]).all()
+
+
+def test_windows_follow_the_variance_ratio_and_the_weights():
+    def windows(v, b):
+        times = RandomFeatures(GaussianMixture([b, 1 - b], [0.5, 0.5 * v]), 1e-3, 60, 30).timescales()
+        return times.generalization_window, times.memorization_window
+
+    uniform = windows(1.0, 0.5)
+    diverse = windows(0.2, 0.5)
+    assert diverse[0] < uniform[0]
+    assert diverse[1] > uniform[1]
+    assert windows(0.2, 0.8)[0] > diverse[0] > windows(0.2, 0.3)[0]
+
+
+def test_final_memorization_time_scales_with_inverse_diffusion_time():
+    late = [RandomFeatures(PAPER.mixture, t, 60, 30).timescales().tau_mem2 for t in (1e-4, 1e-5)]
+    assert late[1] / late[0] == pytest.approx(10, rel=0.01)
+
+
+def test_unconverged_points_are_flagged_and_nan(monkeypatch):
+    monkeypatch.setattr(spectrum_module, "_NEWTON_STEPS", 1)
+    with pytest.warns(ConvergenceWarning, match="no convergence at"):
+        sp = PAPER.spectrum(np.geomspace(1e-4, 20, 50))
+    failed = sp.status != Status.CONVERGED
+    assert failed.any()
+    assert np.isnan(sp.density[failed]).all()
+
+
+def test_merged_bulks_are_named():
+    rf = RandomFeatures(GaussianMixture([1.0], [0.5]), 0.01, 1.2, 1.0)
+    assert len(rf.edges().bulks) == 1
+    with pytest.raises(ValueError, match="not separated"):
+        rf.timescales()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"diffusion_time": 0}, "diffusion_time must be positive"),
+        ({"features_per_dim": -1}, "features_per_dim must be positive"),
+        ({"samples_per_dim": float("nan")}, "samples_per_dim must be finite"),
+    ],
+)
+def test_bad_model(change, message):
+    arguments = {"diffusion_time": 0.01, "features_per_dim": 60, "samples_per_dim": 30} | change
+    with pytest.raises(ValueError, match=message):
+        RandomFeatures(PAPER.mixture, **arguments)
+
+
+def test_too_few_features_are_named():
+    with pytest.raises(ValueError, match="features_per_dim must exceed 1"):
+        RandomFeatures(PAPER.mixture, 0.01, 0.9, 30).edges()
