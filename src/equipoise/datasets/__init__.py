@@ -7,6 +7,7 @@ from equipoise.datasets.benchmark import (
     load_imblearn_benchmark,
     load_mvtec_features,
 )
+from equipoise.datasets.cifar import load_cifar10, load_cifar10_lt_indices
 from equipoise.datasets.dataset import Dataset
 from equipoise.datasets.embedded import (
     load_breast_cancer_imbalanced,
@@ -51,6 +52,8 @@ __all__ = [
     "gram_matrix",
     "imbalanced_indices",
     "load_breast_cancer_imbalanced",
+    "load_cifar10",
+    "load_cifar10_lt_indices",
     "load_digits_imbalanced",
     "load_fashion_mnist",
     "load_imblearn_benchmark",

@@ -69,6 +69,12 @@ class Dataset:
         rows = np.asarray(indices)
         return replace(self, X=self.X[rows], y=self.y[rows])
 
+    def scaled(self) -> Dataset:
+        """Pixels 0 … 255 as float32 in [0, 1]; data that are floats already stay as they are."""
+        if self.X.dtype != np.uint8:
+            return self
+        return replace(self, X=self.X / np.float32(255))
+
     def imbalanced(self, **how: Any) -> Dataset:
         """A subsample with other class counts; the arguments are those of `make_imbalanced`."""
         from equipoise.datasets.imbalance import imbalanced_indices

@@ -21,6 +21,7 @@ from equipoise.datasets.home import (
     missing,
 )
 from equipoise.datasets.idx import read_idx
+from equipoise.datasets.openml import fetch_image_set
 
 Pixels = Literal["float32", "uint8"]
 _home = data_home  # the loaders' argument has the same name
@@ -45,13 +46,15 @@ def load_mnist(
     *,
     pixels: Pixels = "float32",
     data_home: PathLike | None = None,
+    download: bool = False,
 ) -> Dataset:
     """MNIST's 60000 training or 10000 test digits, (n, 1, 28, 28).
 
     Reads the idx files, gzipped or not, anywhere under ``mnist`` in the data home, or ``mnist.npz`` with the
     arrays x_train, y_train, x_test, y_test. ``pixels="float32"`` scales to [0, 1]; ``"uint8"`` keeps 0 … 255.
+    ``download=True`` gets the set from OpenML if no file is there.
     """
-    return _load_idx_set("mnist", tuple("0123456789"), split, pixels, data_home)
+    return _load_idx_set("mnist", tuple("0123456789"), split, pixels, data_home, download)
 
 
 def load_fashion_mnist(
@@ -59,12 +62,15 @@ def load_fashion_mnist(
     *,
     pixels: Pixels = "float32",
     data_home: PathLike | None = None,
+    download: bool = False,
 ) -> Dataset:
     """Fashion-MNIST's 60000 training or 10000 test articles, (n, 1, 28, 28).
 
     As `load_mnist`, under ``fashion-mnist``; Debian's package ``dataset-fashion-mnist`` is found by itself.
     """
-    return _load_idx_set("fashion-mnist", FASHION_CLASSES, split, pixels, data_home, [DEBIAN_FASHION_MNIST])
+    return _load_idx_set(
+        "fashion-mnist", FASHION_CLASSES, split, pixels, data_home, download, [DEBIAN_FASHION_MNIST]
+    )
 
 
 def load_medmnist(
@@ -131,20 +137,24 @@ def _load_idx_set(
     split: str,
     pixels: Pixels,
     home_path: PathLike | None,
+    download: bool,
     extra: Iterable[Path] = (),
 ) -> Dataset:
     check_choice("split", split, ["train", "test"])
     home = _home(home_path)
     places = list(folders(home, name, extra))
-    if (packed := find_file(places, f"{name}.npz")) is not None:
+    stem = _IDX_NAMES[split]
+    packed = find_file(places, f"{name}.npz")
+    images = _find_idx(places, f"{stem}-images-idx3-ubyte", f"{stem}-images.idx3-ubyte")
+    if packed is None and images is None and download:
+        packed = fetch_image_set(name, home)
+    if packed is not None:
         arrays = load_npz(packed, f"x_{split}", f"y_{split}")
         return image_dataset(
             arrays[f"x_{split}"], arrays[f"y_{split}"].ravel(), name, target_names, pixels, packed
         )
-    stem = _IDX_NAMES[split]
-    images = _find_idx(places, f"{stem}-images-idx3-ubyte", f"{stem}-images.idx3-ubyte")
     if images is None:
-        advice = f"Its idx files go under {home / name}."
+        advice = f"Its idx files go under {home / name}; download=True gets it from OpenML."
         raise missing(name, home, f"{stem}-images-idx3-ubyte[.gz] and {name}.npz", advice)
     labels = _find_idx([images.parent], f"{stem}-labels-idx1-ubyte", f"{stem}-labels.idx1-ubyte")
     if labels is None:
