@@ -1,0 +1,105 @@
+"""Blocks as Markdown that any reader shows; text of users cannot become markup."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from equipoise.report.blocks import (
+    Block,
+    Code,
+    Details,
+    Facts,
+    Figure,
+    Interval,
+    Note,
+    Row,
+    Table,
+    Text,
+    format_cell,
+    is_number,
+)
+
+if TYPE_CHECKING:
+    from equipoise.report.document import Report
+
+
+def escape(text: str) -> str:
+    """Signs that Markdown or HTML would read, behind a backslash; line breaks become spaces.
+
+    >>> print(escape("a*b <i> [x](y)"))
+    a\\*b \\<i> \\[x\\](y)
+    """
+    return re.sub(r"([\\`*_\[\]<|#])", r"\\\1", " ".join(text.split()))
+
+
+def _text(block: Text) -> Iterator[str]:
+    yield escape(block.text)
+
+
+def _note(block: Note) -> Iterator[str]:
+    title = block.title or {"note": "Note", "good": "Good", "warning": "Take care"}[block.level]
+    yield f"> **{escape(title)}.** {escape(block.text)}"
+
+
+def _facts(block: Facts) -> Iterator[str]:
+    for label, value, *detail in block.items:
+        yield f"- {escape(label)}: **{escape(value)}**" + (f" ({escape(detail[0])})" if detail else "")
+
+
+def _table(block: Table) -> Iterator[str]:
+    if block.caption:
+        yield f"*{escape(block.caption)}*\n"
+    numeric = [all(is_number(c) or isinstance(c, Interval) or c is None for c in column) for column in zip(*block.rows, strict=True)]  # noqa: E501
+    yield "| " + " | ".join(escape(str(c)) for c in block.columns) + " |"
+    yield "|" + "|".join("---:" if n else "---" for n in numeric or [False] * len(block.columns)) + "|"
+    for index, row in enumerate(block.rows):
+        cells = [escape(format_cell(cell, block.formats.get(name, ""))) for name, cell in zip(block.columns, row, strict=True)]  # noqa: E501
+        if index in block.emphasis:
+            cells = [f"**{cell}**" if cell else cell for cell in cells]
+        yield "| " + " | ".join(cells) + " |"
+
+
+def _figure(block: Figure) -> Iterator[str]:
+    yield f"*Figure: {escape(' '.join(filter(None, [block.caption, block.alt])))}*"
+
+
+def _code(block: Code) -> Iterator[str]:
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", block.text)), default=0))
+    yield f"{fence}\n{block.text}\n{fence}"
+
+
+def _row(block: Row) -> Iterator[str]:
+    for inner in block.blocks:
+        yield from _lines(inner)
+        yield ""
+
+
+def _details(block: Details) -> Iterator[str]:
+    yield f"**{escape(block.summary)}**\n"
+    for inner in block.blocks:
+        yield from _lines(inner)
+        yield ""
+
+
+_RENDERERS: dict[type, Callable[[Any], Iterator[str]]] = {
+    Text: _text, Note: _note, Facts: _facts, Table: _table, Figure: _figure, Code: _code, Row: _row, Details: _details,
+}  # fmt: skip
+
+
+def _lines(block: Block) -> Iterator[str]:
+    yield from _RENDERERS[type(block)](block)
+
+
+def render(report: Report) -> str:
+    parts = [f"# {escape(report.title)}\n"]
+    if report.subtitle:
+        parts.append(f"{escape(report.subtitle)}\n")
+    for section in report.sections:
+        parts.append(f"## {escape(section.title)}\n")
+        for block in section.blocks:
+            parts.append("\n".join(_lines(block)).rstrip() + "\n")
+    if report.footer:
+        parts.append(f"---\n\n{escape(report.footer)}\n")
+    return "\n".join(parts)

@@ -1,0 +1,166 @@
+"""What a section is made of. A block holds values; how they look is the renderers' business."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from equipoise._core.checks import check_choice
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Level = Literal["note", "good", "warning"]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A value with the ends of its interval.
+
+    >>> format_cell(Interval(0.912, 0.88, 0.94), ".2f")
+    '0.91 (0.88 to 0.94)'
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph of plain text."""
+
+    text: str
+    kind: str = field(default="text", init=False)
+
+
+@dataclass(frozen=True)
+class Note:
+    """A callout: a sentence that stands out, with a level (``note``, ``good``, ``warning``) and a title."""
+
+    text: str
+    level: Level = "note"
+    title: str = ""
+    kind: str = field(default="note", init=False)
+
+    def __post_init__(self) -> None:
+        check_choice("level", self.level, ("note", "good", "warning"))
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A strip of figures, each ``(label, value)`` or ``(label, value, detail)``; values are ready-made texts."""
+
+    items: Sequence[tuple[str, ...]]
+    kind: str = field(default="facts", init=False)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells under named columns.
+
+    Parameters
+    ----------
+    columns, rows
+        Names, and as many cells in each row.
+    formats
+        Format specification of a column's numbers, ``{"AP": ".3f"}``; 4 significant digits otherwise.
+    caption
+        A sentence below the title.
+    emphasis
+        Indices of rows to be set off.
+    """
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    caption: str = ""
+    formats: Mapping[str, str] = field(default_factory=dict)
+    emphasis: Sequence[int] = ()
+    kind: str = field(default="table", init=False)
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise ValueError(f"rows must have {len(self.columns)} cells, got {len(row)}: {list(row)!r}")
+
+    @classmethod
+    def from_frame(cls, frame: pd.DataFrame, **options: Any) -> Table:
+        """A table from a DataFrame's columns (reset the index first if it should show)."""
+        return cls([str(c) for c in frame.columns], frame.astype(object).to_numpy().tolist(), **options)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A plotly figure (or its ``{"data": …, "layout": …}``), a caption, and a text for those who cannot see it."""
+
+    figure: Any
+    caption: str = ""
+    alt: str = ""
+    height: int = 380
+    kind: str = field(default="figure", init=False)
+
+    def payload(self) -> dict[str, Any]:
+        """The figure as plain JSON values."""
+        import json
+
+        if hasattr(self.figure, "to_json"):
+            spec = json.loads(self.figure.to_json())
+        else:
+            spec = dict(self.figure)
+        return {"data": spec.get("data", []), "layout": spec.get("layout", {})}
+
+
+@dataclass(frozen=True)
+class Code:
+    """Text in a fixed-width font, such as a command."""
+
+    text: str
+    kind: str = field(default="code", init=False)
+
+
+@dataclass(frozen=True)
+class Row:
+    """Blocks side by side where the page is wide enough."""
+
+    blocks: Sequence[Block]
+    kind: str = field(default="row", init=False)
+
+
+@dataclass(frozen=True)
+class Details:
+    """Blocks folded away behind a line."""
+
+    summary: str
+    blocks: Sequence[Block]
+    kind: str = field(default="details", init=False)
+
+
+Block = Text | Note | Facts | Table | Figure | Code | Row | Details
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def format_cell(value: Any, spec: str = "") -> str:
+    """A cell as text: numbers by ``spec``, missing values as a dash.
+
+    >>> format_cell(1234567), format_cell(0.123456), format_cell(None)
+    ('1,234,567', '0.1235', '–')
+    """
+    if value is None:
+        return "–"
+    if isinstance(value, Interval):
+        number, low, high = (format_cell(v, spec) for v in (value.value, value.low, value.high))
+        return f"{number} ({low} to {high})"
+    if not is_number(value):
+        return str(value)
+    if value != value:
+        return "–"
+    if spec:
+        return format(value, spec)
+    if isinstance(value, numbers.Integral) or (float(value).is_integer() and abs(value) >= 1000):
+        return f"{int(value):,}"
+    return f"{float(value):.4g}"

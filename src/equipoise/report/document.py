@@ -1,0 +1,89 @@
+"""A report: titled sections, rendered three ways from the same blocks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from equipoise._core.files import replacing
+from equipoise.report.blocks import Block
+
+
+@dataclass(frozen=True)
+class Section:
+    """A titled run of blocks; on the HTML page, a tab."""
+
+    title: str
+    blocks: Sequence[Block]
+
+    @property
+    def slug(self) -> str:
+        """A name for links: lower-case letters, digits and dashes."""
+        return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-") or "section"
+
+
+@dataclass(frozen=True)
+class Report:
+    """Sections under a title, and the numbers behind them.
+
+    Parameters
+    ----------
+    title, subtitle
+        Plain text.
+    sections
+        In reading order.
+    data
+        Whatever a machine should read: goes into the JSON as it is, and nowhere else.
+    footer
+        A line at the end: versions, the command that made it.
+
+    Examples
+    --------
+    >>> from equipoise.report import Report, Section, Text
+    >>> report = Report("A <title>", [Section("First", [Text("1 < 2")])])
+    >>> print(report.to_markdown())
+    # A \\<title>
+    <BLANKLINE>
+    ## First
+    <BLANKLINE>
+    1 \\< 2
+    <BLANKLINE>
+    >>> "&lt;title&gt;" in report.to_html()
+    True
+    """
+
+    title: str
+    sections: Sequence[Section]
+    subtitle: str = ""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    footer: str = ""
+
+    def to_html(self) -> str:
+        """One self-contained page: no request leaves it."""
+        from equipoise.report.as_html import render
+
+        return render(self)
+
+    def to_markdown(self) -> str:
+        from equipoise.report.as_markdown import render
+
+        return render(self)
+
+    def to_json(self) -> str:
+        from equipoise.report.as_json import render
+
+        return render(self)
+
+    def write(self, folder: str | PathLike[str], name: str = "report") -> dict[str, Path]:
+        """Write ``name.html``, ``name.md`` and ``name.json``; each is whole or absent."""
+        texts = {"html": self.to_html(), "md": self.to_markdown(), "json": self.to_json()}
+        paths = {}
+        for kind, text in texts.items():
+            paths[kind] = Path(folder) / f"{name}.{kind}"
+            with replacing(paths[kind]) as temporary:
+                temporary.write_text(text, encoding="utf-8", errors="replace")
+        return paths

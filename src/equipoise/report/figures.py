@@ -1,0 +1,61 @@
+"""One look for all figures."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+COLORS = {
+    "ink": "#22303c",
+    "muted": "#6b7a88",
+    "grid": "#e6eaee",
+    "majority": "#8fa3b5",
+    "minority": "#d9541e",
+    "accent": "#0b6e74",
+    "soft": "rgba(11,110,116,0.16)",
+    "good": "#2b8a3e",
+    "warning": "#b7791f",
+}
+#: Colors for series, told apart by people with any color vision (after Okabe and Ito).
+PALETTE = ["#0b6e74", "#d9541e", "#5b5bd6", "#b7791f", "#8fa3b5", "#b0357a", "#3c8d2f", "#3a7ca5", "#7a5c3e", "#22303c"]
+
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+
+
+def plain(text: object, limit: int = 60) -> str:
+    """Text from a user made safe for plotly, which reads tags in labels: escaped and cut to ``limit`` signs.
+
+    >>> plain("<b>x</b>")
+    '&lt;b&gt;x&lt;/b&gt;'
+    """
+    words = " ".join(str(text).split())
+    if len(words) > limit:
+        words = words[: limit - 1] + "…"
+    return html.escape(words, quote=False)
+
+
+def new_figure(*traces: Any, x: str = "", y: str = "", **layout: Any) -> Any:
+    """A plotly figure in the house's look: axis titles ``x`` and ``y``, further ``layout`` settings."""
+    import plotly.graph_objects as go
+
+    axis: dict[str, Any] = {
+        "gridcolor": COLORS["grid"], "zeroline": False, "linecolor": COLORS["muted"], "ticks": "outside",
+        "tickcolor": COLORS["muted"], "ticklen": 4, "automargin": True, "title": {"standoff": 8},
+    }  # fmt: skip
+    figure = go.Figure(list(traces))
+    figure.update_layout(
+        template="none",
+        font={"family": FONT, "size": 13, "color": COLORS["ink"]},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        colorway=PALETTE,
+        margin={"l": 56, "r": 16, "t": 12, "b": 48},
+        hoverlabel={"bgcolor": "white", "font": {"family": FONT}},
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        xaxis=axis,
+        yaxis=axis,
+    )
+    figure.update_xaxes(title_text=x)
+    figure.update_yaxes(title_text=y)
+    figure.update_layout(**layout)
+    return figure
