@@ -2,8 +2,8 @@
 
 Compute first, then describe what was computed as blocks, and let a :class:`Report` render them all::
 
-    report = Report("Results", [Section("Scores", [Text("Nine sets."), Table(["set", "AP"], [["ecoli", 0.7]])])])
-    report.write("out")          # out/report.html, out/report.md, out/report.json
+    report = Report("Results", [Section("Scores", [Text("Nine sets."), Table(["set", "AP"], [["ecoli",
+    0.7]])])]) report.write("out")          # out/report.html, out/report.md, out/report.json
 
 Blocks: :class:`Text`, :class:`Note` (a callout), :class:`Facts` (a strip of figures), :class:`Table`,
 :class:`Figure` (plotly), :class:`Code`, :class:`Row` (side by side), :class:`Details` (folded away).

@@ -1,7 +1,7 @@
 """One self-contained page: style, script and plotly inside it, locked by a content security policy.
 
-The policy allows only the two scripts that this module puts in (by their hash), so that a script smuggled into a
-label could not run even if escaping failed, and no request can leave the page.
+The policy allows only the two scripts that this module puts in (by their hash), so that a script
+smuggled into a label could not run even if escaping failed, and no request can leave the page.
 """
 
 from __future__ import annotations

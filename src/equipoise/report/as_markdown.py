@@ -51,11 +51,17 @@ def _facts(block: Facts) -> Iterator[str]:
 def _table(block: Table) -> Iterator[str]:
     if block.caption:
         yield f"*{escape(block.caption)}*\n"
-    numeric = [all(is_number(c) or isinstance(c, Interval) or c is None for c in column) for column in zip(*block.rows, strict=True)]  # noqa: E501
+    numeric = [
+        all(is_number(c) or isinstance(c, Interval) or c is None for c in column)
+        for column in zip(*block.rows, strict=True)
+    ]
     yield "| " + " | ".join(escape(str(c)) for c in block.columns) + " |"
     yield "|" + "|".join("---:" if n else "---" for n in numeric or [False] * len(block.columns)) + "|"
     for index, row in enumerate(block.rows):
-        cells = [escape(format_cell(cell, block.formats.get(name, ""))) for name, cell in zip(block.columns, row, strict=True)]  # noqa: E501
+        cells = [
+            escape(format_cell(cell, block.formats.get(name, "")))
+            for name, cell in zip(block.columns, row, strict=True)
+        ]
         if index in block.emphasis:
             cells = [f"**{cell}**" if cell else cell for cell in cells]
         yield "| " + " | ".join(cells) + " |"
@@ -84,7 +90,8 @@ def _details(block: Details) -> Iterator[str]:
 
 
 _RENDERERS: dict[type, Callable[[Any], Iterator[str]]] = {
-    Text: _text, Note: _note, Facts: _facts, Table: _table, Figure: _figure, Code: _code, Row: _row, Details: _details,
+    Text: _text, Note: _note, Facts: _facts, Table: _table, Figure: _figure, Code: _code, Row: _row,
+    Details: _details,
 }  # fmt: skip
 
 

@@ -51,7 +51,9 @@ class Note:
 
 @dataclass(frozen=True)
 class Facts:
-    """A strip of figures, each ``(label, value)`` or ``(label, value, detail)``; values are ready-made texts."""
+    """A strip of figures, each ``(label, value)`` or ``(label, value, detail)``; values are ready-made
+    texts.
+    """
 
     items: Sequence[tuple[str, ...]]
     kind: str = field(default="facts", init=False)
@@ -93,7 +95,9 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A plotly figure (or its ``{"data": …, "layout": …}``), a caption, and a text for those who cannot see it."""
+    """A plotly figure (or its ``{"data": …, "layout": …}``), a caption, and a text for those who cannot
+    see it.
+    """
 
     figure: Any
     caption: str = ""

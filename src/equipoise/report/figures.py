@@ -17,7 +17,18 @@ COLORS = {
     "warning": "#b7791f",
 }
 #: Colors for series, told apart by people with any color vision (after Okabe and Ito).
-PALETTE = ["#0b6e74", "#d9541e", "#5b5bd6", "#b7791f", "#8fa3b5", "#b0357a", "#3c8d2f", "#3a7ca5", "#7a5c3e", "#22303c"]
+PALETTE = [
+    "#0b6e74",
+    "#d9541e",
+    "#5b5bd6",
+    "#b7791f",
+    "#8fa3b5",
+    "#b0357a",
+    "#3c8d2f",
+    "#3a7ca5",
+    "#7a5c3e",
+    "#22303c",
+]
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 

@@ -8,7 +8,9 @@ from sklearn.metrics import balanced_accuracy_score
 
 from equipoise._core.checks import FloatArray, IntArray
 
-STRENGTHS = np.linspace(0, 1.5, 31)  # of the prior's removal: 0 is plain argmax, 1 the Bayes rule of balanced accuracy
+STRENGTHS = np.linspace(
+    0, 1.5, 31
+)  # of the prior's removal: 0 is plain argmax, 1 the Bayes rule of balanced accuracy
 
 
 def decide(proba: npt.ArrayLike, weights: npt.ArrayLike) -> IntArray:
@@ -56,7 +58,8 @@ def binary_losses(
         loss = (cost[0] * alarms + cost[1] * missed) / len(truth)
     edges = np.concatenate([[0.0], p, [1.0]])
     cuts = (edges[:-1] + edges[1:]) / 2
-    distinct = np.concatenate([[True], np.diff(p) > 0, [True]])
+    # No threshold calls a probability of 1 negative.
+    distinct = np.concatenate([[True], np.diff(p) > 0, [p[-1] < 1]])
     return cuts[distinct], loss[distinct]
 
 
@@ -69,7 +72,9 @@ def tune_threshold(positive: FloatArray, y: IntArray, cost: tuple[float, float] 
     cuts, loss = binary_losses(positive, y, cost)
     if len(cuts) > 3:
         width = max(1, int(0.02 * len(cuts)))
-        mass = np.convolve(np.pad(loss, width, mode="edge"), np.ones(2 * width + 1) / (2 * width + 1), "valid")
+        mass = np.convolve(
+            np.pad(loss, width, mode="edge"), np.ones(2 * width + 1) / (2 * width + 1), "valid"
+        )
         # The smoothed curve decides between ties and near-ties; a clear minimum keeps its place.
         loss = 0.5 * (loss + mass)
     best = np.flatnonzero(loss <= loss.min() + 1e-12)

@@ -82,10 +82,10 @@ def data_proba(treatment: Treatment, model: object, X: object, counts: IntArray)
     return correct_prior(proba, treatment.trained_prior(counts), counts / counts.sum())
 
 
-def tune(
-    treatment: Treatment, task: Task, rows: IntArray, seed: int
-) -> tuple[int, FloatArray, FloatArray]:
-    """The best candidate, its decision weights and its out-of-fold probabilities, by inner folds within ``rows``."""
+def tune(treatment: Treatment, task: Task, rows: IntArray, seed: int) -> tuple[int, FloatArray, FloatArray]:
+    """The best candidate, its decision weights and its out-of-fold probabilities, by inner folds within
+    ``rows``.
+    """
     y = task.y[rows]
     counts = np.bincount(y, minlength=task.n_classes)
     n_splits = int(np.clip(counts[counts > 0].min(), 2, 3))
@@ -111,20 +111,27 @@ def tune(
 def selection_score(
     y: IntArray, proba: FloatArray, weights: FloatArray, cost: tuple[float, float] | None
 ) -> float:
-    """What settings are chosen by: the mean of average precision and balanced accuracy (or of the cost saved)."""
+    """What settings are chosen by: the mean of average precision and balanced accuracy (or of the cost
+    saved).
+    """
     called = decide(proba, weights)
     ranking = mean_average_precision(y, proba)
     if cost is None:
         return 0.5 * (ranking + float(balanced_accuracy_score(y, called)))
     spent = cost[0] * np.sum((called == 1) & (y == 0)) + cost[1] * np.sum((called == 0) & (y == 1))
-    worst = min(cost[0] * np.sum(y == 0), cost[1] * np.sum(y == 1))  # of the two constant answers, the cheaper
+    worst = min(
+        cost[0] * np.sum(y == 0), cost[1] * np.sum(y == 1)
+    )  # of the two constant answers, the cheaper
     return 0.5 * (ranking + 1 - float(spent / worst))
 
 
 def run_cell(task: Task, treatment: Treatment, fold: Fold, seed: int) -> CellResult:
     """Tune inside the fold's training rows, fit there, predict its test rows."""
+    from threadpoolctl import threadpool_limits
+
     started = time.perf_counter()
     seed = derive_seed(seed, treatment.name, fold.number)
-    candidate, weights, _ = tune(treatment, task, fold.train, seed)
-    proba = fit_proba(treatment, task, candidate, fold.train, fold.test, seed)
+    with threadpool_limits(1):  # small fits lose more by waiting for each other's threads than they gain
+        candidate, weights, _ = tune(treatment, task, fold.train, seed)
+        proba = fit_proba(treatment, task, candidate, fold.train, fold.test, seed)
     return CellResult(proba, weights, candidate, time.perf_counter() - started)

@@ -91,7 +91,8 @@ def compare(
 ) -> Comparison:
     """Compare treatments by nested, repeated, stratified cross-validation.
 
-    Every treatment sees the same outer folds, is tuned over as many settings by the same inner folds, and resamples
+    Every treatment sees the same outer folds, is tuned over as many settings by the same inner folds,
+    and resamples
     inside the folds only. Probabilities are corrected to the data's prior before they are judged.
 
     Parameters
@@ -138,7 +139,15 @@ def compare(
     if not chosen:
         raise ValueError("none of the treatments fits the data: " + " ".join(notes))
     cells, more = run_schedule(
-        task, chosen, folds, seed, minimum=n_splits, budget=budget, n_jobs=n_jobs, resume=resume, verbose=verbose
+        task,
+        chosen,
+        folds,
+        seed,
+        minimum=n_splits,
+        budget=budget,
+        n_jobs=n_jobs,
+        resume=resume,
+        verbose=verbose,
     )
     return collect(task, chosen, folds, cells, seed, notes + more)
 

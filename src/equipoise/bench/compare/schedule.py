@@ -48,7 +48,11 @@ class CellStore:
         if self.folder is not None:
             with replacing(self._path(treatment, fold)) as temporary, temporary.open("wb") as file:
                 np.savez(
-                    file, proba=cell.proba, weights=cell.weights, candidate=cell.candidate, seconds=cell.seconds
+                    file,
+                    proba=cell.proba,
+                    weights=cell.weights,
+                    candidate=cell.candidate,
+                    seconds=cell.seconds,
                 )
 
 
@@ -99,10 +103,17 @@ def run_schedule(
     cells: dict[Key, CellResult] = {}
     notes: list[str] = []
     kept = list(treatments)
-    with Progress(len(kept) * len(folds), "comparing", verbose) as bar, _Workers(task, seed, n_jobs) as workers:
+    with (
+        Progress(len(kept) * len(folds), "comparing", verbose) as bar,
+        _Workers(task, seed, n_jobs) as workers,
+    ):
         for fold in folds:
             pilot = fold.number == folds[0].number
-            if not pilot and fold.number >= minimum and clock.left() < _fold_seconds(cells, kept, fold) / n_jobs:
+            if (
+                not pilot
+                and fold.number >= minimum
+                and clock.left() < _fold_seconds(cells, kept, fold) / n_jobs
+            ):
                 break
             finished = _run_fold(kept, fold, store, workers, clock, PILOT_SHARE if pilot else 1.0, bar)
             late = [t for t in kept if t.name not in finished]
@@ -234,7 +245,9 @@ class _Workers:
         jobs = {pool.submit(_run_kept, t, fold, self.seed): t for t in treatments}  # type: ignore[attr-defined]
         try:
             timeout = remaining()
-            for job in futures.as_completed(jobs, timeout=None if timeout == float("inf") else max(timeout, 0.01)):
+            for job in futures.as_completed(
+                jobs, timeout=None if timeout == float("inf") else max(timeout, 0.01)
+            ):
                 yield jobs[job], job.result()
         except futures.TimeoutError:
             self._stop()

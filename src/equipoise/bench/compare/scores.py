@@ -66,8 +66,8 @@ def _auc_over_classes(y: IntArray, proba: FloatArray) -> float:
 def summarize(scores: pd.DataFrame, test_share: float, level: float = 0.95) -> pd.DataFrame:
     """Mean, standard error and interval of each metric and treatment over the folds.
 
-    Folds share training rows, so their scores vary together; the variance of the mean is (1/J + n_test/n_train)·s²
-    (Nadeau & Bengio 2003) rather than s²/J.
+    Folds share training rows, so their scores vary together; the variance of the mean is (1/J +
+    n_test/n_train)·s² (Nadeau & Bengio 2003) rather than s²/J.
     """
     from scipy import stats
 

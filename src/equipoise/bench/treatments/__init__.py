@@ -1,8 +1,8 @@
 """Treatments of imbalance: one file each, found by themselves.
 
 A file in this folder joins every comparison by defining ``TREATMENT`` (or ``TREATMENTS``, a list) of
-:class:`Treatment`. A treatment says how to build its pipeline, which four settings to tune it over, which class
-prior it trains to, and whether it fits the task at hand.
+:class:`Treatment`. A treatment says how to build its pipeline, which four settings to tune it over,
+which class prior it trains to, and whether it fits the task at hand.
 """
 
 from __future__ import annotations

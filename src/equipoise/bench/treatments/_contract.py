@@ -79,14 +79,16 @@ class Treatment:
     reason
         Why it works where it works: a clause after "because".
     build
-        ``build(task, seed)`` gives an unfitted scikit-learn (or imbalanced-learn) pipeline with ``predict_proba``.
+        ``build(task, seed)`` gives an unfitted scikit-learn (or imbalanced-learn) pipeline with
+        ``predict_proba``.
     candidates
         Parameter settings to tune over, as many as every other treatment has.
     decision
-        ``"argmax"`` takes the most probable class under the training prior; ``"tuned"`` chooses the threshold (for
-        many classes: the strength of the prior's removal) on held-out predictions.
+        ``"argmax"`` takes the most probable class under the training prior; ``"tuned"`` chooses the
+        threshold (for many classes: the strength of the prior's removal) on held-out predictions.
     trained_prior
-        The class prior that the learner sees, from the counts of its training rows: the entry in the prior ledger.
+        The class prior that the learner sees, from the counts of its training rows: the entry in the
+        prior ledger.
     applies
         Empty if the treatment fits the task, otherwise a clause that says why not.
     order, baseline

@@ -20,9 +20,11 @@ def prepare(task: Task, *, seed: int = 0) -> Any:
 
     numeric = make_pipeline(SimpleImputer(strategy="median", keep_empty_features=True), StandardScaler())
     if not task.kinds:
-        return numeric
+        return ColumnTransformer([("numbers", numeric, list(range(task.X.shape[1])))])
     names = list(task.X.columns)
-    few, many, numbers = [], [], []
+    few: list[str] = []
+    many: list[str] = []
+    numbers: list[str] = []
     for name, kind in zip(names, task.kinds, strict=True):
         if kind == "number":
             numbers.append(name)

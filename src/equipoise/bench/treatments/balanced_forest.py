@@ -18,12 +18,13 @@ def _build(task: Task, seed: int) -> Any:
 
 
 TREATMENT = Treatment(
-    "balanced_forest", "Balanced random forest", "every tree sees the rare class as often as the frequent one",
+    "balanced_forest", "Balanced random forest",
+    "every tree sees the rare class as often as the frequent one",
     _build,
     [
         {"classifier__min_samples_leaf": leaf, "classifier__max_features": features}
         for leaf in (1, 3)
         for features in ("sqrt", 0.3)
     ],
-    trained_prior=balanced_prior, order=21, baseline=True,
+    trained_prior=balanced_prior, order=21,
 )  # fmt: skip

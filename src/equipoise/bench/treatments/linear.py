@@ -22,7 +22,8 @@ TREATMENTS = [
         _plain, LINEAR_SETTINGS, decision="argmax", order=0, baseline=True,
     ),
     Treatment(
-        "class_weight", "Logistic regression, class weights", "weighting the rare class moves the boundary off it",
+        "class_weight", "Logistic regression, class weights",
+        "weighting the rare class moves the boundary off it",
         _weighted, LINEAR_SETTINGS, decision="argmax", trained_prior=balanced_prior, order=1, baseline=True,
     ),
     Treatment(

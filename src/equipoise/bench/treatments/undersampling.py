@@ -15,6 +15,7 @@ def _build(task: Task, seed: int) -> Any:
 
 
 TREATMENT = Treatment(
-    "undersampling", "Under-sampling, logistic regression", "the frequent class has more rows than the boundary needs",
+    "undersampling", "Under-sampling, logistic regression",
+    "the frequent class has more rows than the boundary needs",
     _build, LINEAR_SETTINGS, trained_prior=balanced_prior, order=11, baseline=True,
 )  # fmt: skip

@@ -1,0 +1,161 @@
+"""The fair comparison: nothing leaks, the budget is kept, a killed run goes on where it was."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+
+from equipoise.bench.compare import compare
+from equipoise.bench.compare.decisions import (
+    binary_losses,
+    decide,
+    prior_weights,
+    threshold_of,
+    threshold_weights,
+    tune_weights,
+)
+from equipoise.bench.compare.folds import make_folds
+from equipoise.bench.treatments import all_treatments
+
+PLAIN, THRESHOLD, SMOTE, BOOSTING = (
+    dataclasses.replace(all_treatments()[name], candidates=all_treatments()[name].candidates[2:3])
+    for name in ("plain", "threshold", "smote", "boosting")
+)  # one setting each: what is tested here is the comparing
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_classification(
+        400, n_features=8, n_informative=4, weights=[0.9], class_sep=1.2, random_state=0
+    )
+
+
+def test_threshold_weights_decide_like_the_threshold():
+    p = np.linspace(0, 1, 101)
+    proba = np.column_stack([1 - p, p])
+    for t in (0.07, 0.5, 0.83):
+        assert threshold_of(threshold_weights(t)) == pytest.approx(t)
+        assert np.array_equal(decide(proba, threshold_weights(t)) == 1, p * (1 - t) >= (1 - p) * t)
+
+
+def test_argmax_of_the_training_prior_is_recovered():
+    trained, data = np.array([0.5, 0.5]), np.array([0.9, 0.1])
+    assert threshold_of(prior_weights(trained, data)) == pytest.approx(0.1)
+
+
+def test_binary_losses_agree_with_counting():
+    rng = np.random.default_rng(0)
+    p, y = rng.random(50).round(1), rng.integers(0, 2, 50)
+    for cost in (None, (1.0, 7.0)):
+        cuts, losses = binary_losses(p, y, cost)
+        for cut, loss in zip(cuts, losses, strict=True):
+            called = p >= cut
+            missed, alarms = np.sum(~called & (y == 1)), np.sum(called & (y == 0))
+            if cost is None:
+                expected = 0.5 * (missed / y.sum() + alarms / (1 - y).sum())
+            else:
+                expected = (cost[0] * alarms + cost[1] * missed) / 50
+            assert loss == pytest.approx(expected)
+
+
+def test_many_classes_remove_the_prior():
+    prior = np.array([0.8, 0.15, 0.05])
+    rng = np.random.default_rng(0)
+    y = rng.choice(3, 3000, p=prior)
+    likelihood = np.exp(-0.5 * (rng.normal(y, 1.0)[:, None] - np.arange(3)) ** 2)
+    proba = likelihood * prior
+    proba /= proba.sum(axis=1, keepdims=True)
+    weights = tune_weights(proba, y, prior)
+    strength = -np.log(weights[2] / weights[0]) / np.log(prior[2] / prior[0])
+    assert 0.7 < strength < 1.3  # the Bayes rule of balanced accuracy removes the prior once
+
+
+def test_folds_are_stratified_and_disjoint():
+    y = np.repeat([0, 1], [90, 10])
+    folds = make_folds(y, 5, 2, 0)
+    assert len(folds) == 10
+    for fold in folds:
+        assert y[fold.test].sum() == 2
+        assert not set(fold.train) & set(fold.test)
+
+
+def test_same_seed_same_scores_whatever_else_runs(data):
+    X, y = data
+    both = compare(X, y, treatments=[PLAIN, THRESHOLD], repeats=1, random_state=3)
+    alone = compare(X, y, treatments=[THRESHOLD], repeats=1, random_state=3)
+    of_both = both.scores[both.scores.treatment == "threshold"].drop(columns="seconds")
+    assert of_both.reset_index(drop=True).equals(alone.scores.drop(columns="seconds"))
+
+
+def test_labels_do_not_matter(data):
+    X, y = data
+    names = np.where(y == 1, "ill", "well")
+    a = compare(X, y, treatments=[THRESHOLD], repeats=1, random_state=0)
+    b = compare(X, names, treatments=[THRESHOLD], repeats=1, random_state=0)
+    assert b.task.classes == ("well", "ill")
+    assert a.mean("threshold", "average_precision") == b.mean("threshold", "average_precision")
+
+
+def test_noise_has_no_skill(data):
+    """Resampling before the split, or tuning on test rows, would show as skill on mere noise."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 5)), np.repeat([0, 1], [260, 40])
+    result = compare(X, y, treatments=[THRESHOLD, SMOTE, BOOSTING], repeats=1, random_state=0)
+    for name in result.treatments:
+        assert abs(result.mean(name, "balanced_accuracy") - 0.5) < 0.12
+        assert abs(result.mean(name, "roc_auc") - 0.5) < 0.12
+
+
+def test_a_killed_run_resumes(data, tmp_path, monkeypatch):
+    import equipoise.bench.compare.schedule as schedule
+
+    X, y = data
+    settings = {"treatments": [PLAIN, THRESHOLD], "repeats": 1, "random_state": 0}
+    whole = compare(X, y, **settings)
+    ran = []
+    real = schedule.run_cell
+
+    def dying(task, treatment, fold, seed):
+        if len(ran) == 5:
+            raise KeyboardInterrupt
+        ran.append((treatment.name, fold.number))
+        return real(task, treatment, fold, seed)
+
+    monkeypatch.setattr(schedule, "run_cell", dying)
+    with pytest.raises(KeyboardInterrupt):
+        compare(X, y, resume=tmp_path, **settings)
+    again = []
+    monkeypatch.setattr(schedule, "run_cell", lambda *a: again.append(1) or real(*a))
+    resumed = compare(X, y, resume=tmp_path, **settings)
+    assert len(again) == 10 - 5
+    assert resumed.scores.drop(columns="seconds").equals(whole.scores.drop(columns="seconds"))
+
+
+def test_a_budget_is_kept_and_what_was_left_out_is_said(data):
+    import time
+
+    X, y = data
+    started = time.monotonic()
+    result = compare(X, y, treatments=[PLAIN, THRESHOLD], repeats=200, budget=6, random_state=0)
+    assert time.monotonic() - started < 12
+    assert len(result.folds) < 1000
+    assert any("budget ended" in note for note in result.notes)
+    assert result.scores.groupby("treatment").size().nunique() == 1  # all saw the same folds
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda X, y: compare(X, np.zeros(len(y))), "at least two classes, got only"),
+        (lambda X, y: compare(X, y[:-1]), "X and y must have the same length, got 400 and 399"),
+        (lambda X, y: compare(X, y, positive=7), "positive must be one of the labels"),
+        (lambda X, y: compare(X, y, treatments=["magic"]), "unknown 'magic'; there are 'plain'"),
+        (lambda X, y: compare(X, np.r_[1, np.zeros(len(y) - 1)]), "class 1.0 has 1 rows; nested"),
+    ],
+)
+def test_bad_input_is_named(data, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(*data)
