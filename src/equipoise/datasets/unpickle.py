@@ -108,7 +108,7 @@ def read_array_pickle(path: PathLike) -> Any:
 def loads_arrays(data: bytes) -> Any:
     """The same from bytes; a refused or damaged pickle raises one of many exceptions."""
     for opcode, argument, _ in pickletools.genops(data):
-        if opcode.name in ("PUT", "BINPUT", "LONG_BINPUT") and argument > len(data):
+        if opcode.name in ("PUT", "BINPUT", "LONG_BINPUT") and int(argument or 0) > len(data):
             raise pickle.UnpicklingError("its memo is larger than the file")  # would allocate gigabytes
     return _built(_ArrayUnpickler(io.BytesIO(data), encoding="bytes").load())
 
