@@ -1,1 +1,21 @@
 """scikit-learn samplers with provenance and a quality gate."""
+
+from equipoise.oversampling._base import Preflight, ProvenanceSampler
+from equipoise.oversampling._codec import TableCodec
+from equipoise.oversampling.amdo import AMDO
+from equipoise.oversampling.gate import LowQualityError, LowQualityWarning
+from equipoise.oversampling.mc_ccr import MCCCR
+from equipoise.oversampling.mc_rbo import MCRBO
+from equipoise.oversampling.provenance import Provenance
+
+__all__ = [
+    "AMDO",
+    "MCCCR",
+    "MCRBO",
+    "LowQualityError",
+    "LowQualityWarning",
+    "Preflight",
+    "Provenance",
+    "ProvenanceSampler",
+    "TableCodec",
+]

@@ -1,0 +1,200 @@
+"""The sampler that every method of this room shares: strategy, tables, provenance, gate."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from imblearn.over_sampling.base import BaseOverSampler
+from imblearn.utils import check_target_type
+from scipy import sparse
+from sklearn.preprocessing import label_binarize
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from equipoise._core.checks import FloatArray, IntArray, check_choice, check_same_length
+from equipoise._core.random import RandomState, as_generator
+from equipoise.oversampling._codec import TableCodec
+from equipoise.oversampling._strategy import Strategy, resolve_strategy
+from equipoise.oversampling.gate import pass_gate
+from equipoise.oversampling.provenance import Provenance, Synthetic, inherit_numbers, inherit_rows
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """What a call of ``fit_resample`` would make, before it makes it."""
+
+    new_rows: dict[Any, int]
+    total_rows: int
+    bytes: int
+
+    def __str__(self) -> str:
+        made = ", ".join(f"{count} of class {label}" for label, count in self.new_rows.items()) or "none"
+        return f"{made}; {self.total_rows} rows in all, about {self.bytes / 2**20:.1f} MiB"
+
+
+class ProvenanceSampler(BaseOverSampler):
+    """An over-sampler that knows where each row came from and whether it is any good.
+
+    A subclass implements ``_synthesize(X, codes, wanted, rng)``. After ``fit_resample`` there are
+
+    - ``provenance_``: which rows are synthetic, their parents and mixing weights;
+    - ``quality_``: a table with density, coverage and copy distance a class;
+    - ``sample_weight_`` and ``extra_``: what was passed along with the rows, continued for the new ones.
+    """
+
+    def __init__(
+        self,
+        *,
+        sampling_strategy: Strategy = "auto",
+        on_low_quality: str = "warn",
+        random_state: RandomState = None,
+    ) -> None:
+        super().__init__(sampling_strategy=sampling_strategy)
+        self.on_low_quality = on_low_quality
+        self.random_state = random_state
+
+    # imbalanced-learn would check the strategy's type here; resolve_strategy does, and knows "theory".
+    _parameter_constraints: dict[str, Any] = {}  # noqa: RUF012
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags
+
+    def fit(self, X: Any, y: Any, **params: Any) -> ProvenanceSampler:
+        """Check the input and resolve the strategy; ``fit_resample`` is what makes rows."""
+        rows, labels, _, _ = self._read(X, y)
+        self.sampling_strategy_ = self._wanted_rows(rows, labels)
+        return self
+
+    def preflight(self, X: Any, y: Any) -> Preflight:
+        """How many rows of each class would be made, and about how much memory the result takes."""
+        rows, labels, _, _ = self._read(X, y)
+        wanted = self._wanted_rows(rows, labels)
+        total = len(rows) + sum(wanted.values())
+        return Preflight(wanted, total, total * (rows.shape[1] + 2) * 8)
+
+    def fit_resample(
+        self, X: Any, y: Any, *, sample_weight: Any = None, extra: Any = None
+    ) -> tuple[Any, Any]:
+        """Return the input's rows followed by the synthetic ones.
+
+        Parameters
+        ----------
+        X : array or pandas table of shape (n_samples, n_features)
+            Mixed types are allowed in a table and come back as they were.
+        y : labels, of any type.
+        sample_weight : optional weights, continued in ``sample_weight_``.
+        extra : optional array or table with as many rows, continued in ``extra_`` from each row's main parent.
+        """
+        check_choice("on_low_quality", self.on_low_quality, ["warn", "raise", "skip"])
+        rows, labels, codec, binarized = self._read(X, y)
+        check_same_length(X=rows, sample_weight=sample_weight, extra=extra)
+        classes, codes = np.unique(labels, return_inverse=True)
+        self.sampling_strategy_ = self._wanted_rows(rows, labels)
+        order = {label: code for code, label in enumerate(classes)}
+        wanted = {order[label]: count for label, count in self.sampling_strategy_.items() if count > 0}
+        _warn_if_too_large(len(rows) + sum(wanted.values()), rows.shape[1])
+        rng = as_generator(self.random_state)
+        made = self._synthesize(rows, codes.astype(np.int64), wanted, rng)
+        made, self.quality_ = pass_gate(rows, codes, classes, made, on_low_quality=self.on_low_quality)
+        self._record(rows, made, sample_weight, extra)
+        new_labels = np.concatenate([labels, classes[made.codes]])
+        if binarized:
+            new_labels = label_binarize(new_labels, classes=classes)
+        return _restore_rows(X, rows, made, codec), _restore_labels(y, new_labels)
+
+    def _wanted_rows(self, X: FloatArray, y: npt.NDArray[Any]) -> dict[Any, int]:
+        return resolve_strategy(self.sampling_strategy, X, y)
+
+    def _fit_resample(self, X: Any, y: Any, **params: Any) -> tuple[Any, Any]:
+        return self.fit_resample(X, y, **params)  # imbalanced-learn's own hook
+
+    @abstractmethod
+    def _synthesize(
+        self, X: FloatArray, codes: IntArray, wanted: dict[int, int], rng: np.random.Generator
+    ) -> Synthetic:
+        """Make ``wanted[code]`` rows of each class code."""
+
+    def _read(self, X: Any, y: Any) -> tuple[FloatArray, npt.NDArray[Any], TableCodec | None, bool]:
+        if sparse.issparse(X):
+            raise TypeError(
+                f"{type(self).__name__} needs a dense table, got a sparse one; call X.toarray() if it fits memory"
+            )
+        check_classification_targets(y)
+        labels, binarized = check_target_type(y, indicate_one_vs_all=True)
+        codec = None
+        if isinstance(X, pd.DataFrame) and not _is_plain(X):
+            check_same_length(X=X, y=labels)
+            codec = TableCodec(X)
+            validate_data(self, X=X, skip_check_array=True)
+            X = codec.encode(X)
+            labels = np.asarray(labels)
+        else:
+            X, labels = validate_data(self, X=X, y=labels, dtype=[np.float64, np.float32])
+        if len(np.unique(labels)) < 2:
+            raise ValueError(f"oversampling needs at least two classes, got one class: {labels[0]!r}")
+        return np.asarray(X, dtype=np.float64), labels, codec, bool(binarized)
+
+    def _record(self, rows: FloatArray, made: Synthetic, sample_weight: Any, extra: Any) -> None:
+        synthetic = np.concatenate([np.zeros(len(rows), bool), np.ones(len(made.rows), bool)])
+        moved = np.zeros(len(synthetic), bool)
+        if made.moved is not None:
+            moved[: len(rows)] = (made.moved != rows).any(axis=1)
+        self.provenance_ = Provenance(synthetic, made.parents, made.weights, moved)
+        self.sample_weight_ = None if sample_weight is None else inherit_numbers(sample_weight, made)
+        self.extra_ = None if extra is None else inherit_rows(extra, made)
+
+
+def _is_plain(table: pd.DataFrame) -> bool:
+    """All columns are numpy floats or integers: nothing to encode."""
+    return all(isinstance(dtype, np.dtype) and dtype.kind == "f" for dtype in table.dtypes)
+
+
+def _warn_if_too_large(n_rows: int, n_columns: int) -> None:
+    needed = n_rows * n_columns * 8
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):  # not known on this platform
+        return
+    if needed > memory / 2:
+        warnings.warn(
+            f"the resampled table takes about {needed / 2**30:.1f} GiB of {memory / 2**30:.1f} GiB memory; "
+            "a smaller sampling_strategy makes fewer rows",
+            ResourceWarning,
+            stacklevel=3,
+        )
+
+
+def _restore_rows(X: Any, rows: FloatArray, made: Synthetic, codec: TableCodec | None) -> Any:
+    """The caller's own container and dtypes; rows that were not moved are returned bit for bit."""
+    if isinstance(X, pd.DataFrame):
+        new = (
+            codec.decode(made.rows) if codec else pd.DataFrame(made.rows, columns=X.columns).astype(X.dtypes)
+        )
+        old = X.reset_index(drop=True)
+        if made.moved is not None:
+            changed = np.flatnonzero((made.moved != rows).any(axis=1))
+            moved = codec.decode(made.moved) if codec else pd.DataFrame(made.moved, columns=X.columns)
+            old = old.copy()
+            old.iloc[changed] = moved.iloc[changed].astype(X.dtypes)
+        return pd.concat([old, new.astype(X.dtypes)], ignore_index=True) if len(new) else old
+    dtype = np.asarray(X).dtype
+    old_rows = rows if made.moved is None else made.moved
+    resampled = np.concatenate([old_rows, made.rows]).astype(dtype if dtype.kind == "f" else np.float64)
+    return resampled.tolist() if isinstance(X, list) else resampled
+
+
+def _restore_labels(y: Any, labels: npt.NDArray[Any]) -> Any:
+    if isinstance(y, pd.Series):
+        return pd.Series(labels, name=y.name).astype(y.dtype)
+    if isinstance(y, pd.DataFrame):
+        return pd.DataFrame(labels, columns=y.columns).astype(y.dtypes)
+    return labels.tolist() if isinstance(y, list) else labels

@@ -1,0 +1,148 @@
+"""MC-CCR: energy spheres that push the majority away, then fill with new minority points."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from equipoise._core.checks import FloatArray, IntArray, check_choice, check_positive
+from equipoise._core.random import RandomState
+from equipoise.oversampling._base import ProvenanceSampler
+from equipoise.oversampling._multiclass import against_larger_classes, unit_range
+from equipoise.oversampling._strategy import Strategy
+from equipoise.oversampling.provenance import Synthetic
+
+_BLOCK = 2**22  # distances held at once
+
+
+class MCCCR(ProvenanceSampler):
+    """Multi-class combined cleaning and resampling.
+
+    Around each minority point a sphere grows; a unit of radius costs (opposing points inside + 1) of its
+    ``energy``. Opposing points inside are pushed to the border (or dropped from the way with
+    ``cleaning="ignore"``), and new points are drawn inside, most where spheres are small: where the class is
+    hard-pressed.
+
+    Parameters
+    ----------
+    energy : the budget of each sphere, in units where every column ranges over [0, 1].
+    cleaning : ``"translate"`` moves opposing rows (``provenance_.moved`` tells which), ``"ignore"`` leaves them.
+    p : the norm; the authors take p = 1.
+
+    References
+    ----------
+    M. Koziarski, M. Woźniak, B. Krawczyk: Combined Cleaning and Resampling algorithm for multi-class imbalanced
+    data with label noise, Knowledge-Based Systems 204, 2020.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(200, 4, weights=[0.9], random_state=0)
+    >>> X_new, y_new = MCCCR(random_state=0).fit_resample(X, y)
+    >>> sorted(map(int, np.bincount(y_new)))
+    [181, 181]
+    """
+
+    def __init__(
+        self,
+        *,
+        sampling_strategy: Strategy = "auto",
+        energy: float = 0.25,
+        cleaning: str = "translate",
+        p: float = 1.0,
+        on_low_quality: str = "warn",
+        random_state: RandomState = None,
+    ) -> None:
+        super().__init__(
+            sampling_strategy=sampling_strategy, on_low_quality=on_low_quality, random_state=random_state
+        )
+        self.energy = energy
+        self.cleaning = cleaning
+        self.p = p
+
+    def _synthesize(
+        self, X: FloatArray, codes: IntArray, wanted: dict[int, int], rng: np.random.Generator
+    ) -> Synthetic:
+        check_positive("energy", self.energy)
+        check_choice("cleaning", self.cleaning, ["translate", "ignore"])
+        low, width = unit_range(X)
+        points = (X - low) / width
+        moved = points.copy()
+        parts = []
+        for code, own, others in against_larger_classes(codes, wanted, rng):
+            radii, push = _grow(moved[own], moved[others], self.energy, self.p)
+            if self.cleaning == "translate":
+                moved[others] += push
+            parts.append(_fill(moved, own, radii, wanted[code], code, self.p, rng))
+        for part in parts:
+            part.rows[:] = part.rows * width + low
+        untouched = (moved == points).all(axis=1)
+        settled = np.where(untouched[:, None], X, moved * width + low)
+        return Synthetic.concatenate(parts, X.shape[1], moved=settled)
+
+
+def _grow(own: FloatArray, others: FloatArray, energy: float, p: float) -> tuple[FloatArray, FloatArray]:
+    """Radii of the spheres, and the sum of pushes on each opposing point.
+
+    With sorted distances d_1 ≤ d_2 ≤ …, reaching d_k costs Σ_{j<k} (d_{j+1} − d_j)(j + 1), d_0 = 0; the sphere
+    stops inside the first gap that it cannot pay for.
+    """
+    radii = np.empty(len(own))
+    push = np.zeros_like(others)
+    step = max(1, _BLOCK // max(len(others), 1))
+    for start in range(0, len(own), step):
+        block = slice(start, start + step)
+        distance = cdist(own[block], others, "minkowski", p=p)
+        radii[block] = _radii(distance, energy)
+        sphere, point = np.nonzero(distance < radii[block, None])
+        apart = distance[sphere, point]
+        away = others[point] - own[block][sphere]
+        reach = (radii[block][sphere] - apart) / np.where(apart > 0, apart, 1.0)
+        np.add.at(push, point, away * reach[:, None])
+    return radii, push
+
+
+def _radii(distance: FloatArray, energy: float) -> FloatArray:
+    # A sphere never reaches farther than its energy (an empty one costs one a unit), so nearer points suffice.
+    nearest = np.sort(np.where(distance <= energy, distance, np.inf), axis=1)
+    nearest = nearest[:, : max(int(np.isfinite(nearest).sum(axis=1).max(initial=0)), 1)]
+    finite = np.where(np.isfinite(nearest), nearest, energy)
+    gaps = np.diff(finite, axis=1, prepend=0.0)
+    price = np.arange(1, gaps.shape[1] + 1)
+    spent = np.cumsum(gaps * price, axis=1)
+    inside = (spent <= energy) & np.isfinite(nearest)
+    count = np.where(inside.all(axis=1), inside.shape[1], inside.argmin(axis=1))
+    rows = np.arange(len(distance))
+    last = np.where(count > 0, finite[rows, np.maximum(count - 1, 0)], 0.0)
+    paid = np.where(count > 0, spent[rows, np.maximum(count - 1, 0)], 0.0)
+    return last + (energy - paid) / (count + 1)
+
+
+def _fill(
+    points: FloatArray,
+    own: IntArray,
+    radii: FloatArray,
+    count: int,
+    code: int,
+    p: float,
+    rng: np.random.Generator,
+) -> Synthetic:
+    """Points inside the spheres, a sphere's share inverse to its radius."""
+    share = 1 / np.maximum(radii, 1e-12)
+    chosen = _apportion(share / share.sum(), count, rng)
+    direction = rng.uniform(-1, 1, size=(count, points.shape[1]))
+    direction /= np.maximum(np.linalg.norm(direction, ord=p, axis=1, keepdims=True), 1e-300)
+    rows = points[own[chosen]] + direction * (rng.random(count) * radii[chosen])[:, None]
+    return Synthetic(rows, np.full(count, code), own[chosen][:, None], np.ones((count, 1)))
+
+
+def _apportion(share: FloatArray, count: int, rng: np.random.Generator) -> IntArray:
+    """Whole numbers that sum to ``count``: the floors, then the remainders drawn in proportion."""
+    exact = share * count
+    whole = np.floor(exact).astype(np.int64)
+    rest = count - int(whole.sum())
+    if rest > 0:
+        remainder = exact - whole
+        extra = rng.choice(len(share), size=rest, p=remainder / remainder.sum())
+        whole += np.bincount(extra, minlength=len(share))
+    return np.repeat(np.arange(len(share)), whole)

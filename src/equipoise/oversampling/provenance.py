@@ -1,0 +1,110 @@
+"""Where a row came from: which rows are synthetic, of which parents, mixed how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from equipoise._core.checks import FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class Synthetic:
+    """What a method made: rows, their class codes, and for each the parents (input rows) and mixing weights.
+
+    ``parents`` is −1 where a row has fewer parents than others; ``moved`` holds the input rows as the method left
+    them, for the methods that clean as well as create (``None``: untouched).
+    """
+
+    rows: FloatArray
+    codes: IntArray
+    parents: IntArray
+    weights: FloatArray
+    moved: FloatArray | None = None
+
+    def keep(self, mask: npt.NDArray[np.bool_]) -> Synthetic:
+        return Synthetic(
+            self.rows[mask], self.codes[mask], self.parents[mask], self.weights[mask], self.moved
+        )
+
+    @staticmethod
+    def concatenate(parts: list[Synthetic], n_columns: int, moved: FloatArray | None = None) -> Synthetic:
+        """Join per-class parts, padding the lists of parents to one width."""
+        width = max((part.parents.shape[1] for part in parts), default=1)
+        total = sum(len(part.rows) for part in parts)
+        joined = Synthetic(
+            np.zeros((total, n_columns)),
+            np.zeros(total, dtype=np.int64),
+            np.full((total, width), -1, dtype=np.int64),
+            np.zeros((total, width)),
+            moved,
+        )
+        start = 0
+        for part in parts:
+            stop, columns = start + len(part.rows), part.parents.shape[1]
+            joined.rows[start:stop], joined.codes[start:stop] = part.rows, part.codes
+            joined.parents[start:stop, :columns] = part.parents
+            joined.weights[start:stop, :columns] = part.weights
+            start = stop
+        return joined
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """One entry a row of the resampled table.
+
+    Attributes
+    ----------
+    synthetic : mask of the made rows; the input's rows come first, in their order.
+    parents, weights : for the made rows, input row numbers (−1: none) and how much of each went in.
+    moved : mask of input rows that a cleaning method shifted.
+    """
+
+    synthetic: npt.NDArray[np.bool_]
+    parents: IntArray
+    weights: FloatArray
+    moved: npt.NDArray[np.bool_]
+
+    def to_frame(self) -> pd.DataFrame:
+        """A table with one line a row: source (``original``, ``moved``, ``synthetic``), parents and weights."""
+        n_original = int((~self.synthetic).sum())
+        source = np.where(self.synthetic, "synthetic", np.where(self.moved, "moved", "original"))
+        frame = pd.DataFrame({"source": source})
+        for column in range(self.parents.shape[1]):
+            own = np.arange(n_original) if column == 0 else np.full(n_original, -1)
+            share = np.ones(n_original) if column == 0 else np.zeros(n_original)
+            frame[f"parent_{column}"] = np.concatenate([own, self.parents[:, column]])
+            frame[f"weight_{column}"] = np.concatenate([share, self.weights[:, column]])
+        return frame
+
+
+def inherit_numbers(values: npt.NDArray[Any], made: Synthetic) -> npt.NDArray[Any]:
+    """Sample weights for made rows: the parents' weights, mixed as the rows were."""
+    values = np.asarray(values, dtype=np.float64)
+    if len(made.rows) == 0:
+        return values
+    known = made.parents >= 0
+    share = np.where(known, made.weights, 0.0)
+    total = share.sum(axis=1, keepdims=True)
+    even = known / np.maximum(known.sum(axis=1, keepdims=True), 1)
+    share = np.where(total > 0, share / np.where(total > 0, total, 1), even)
+    mixed = (values[np.maximum(made.parents, 0)] * share).sum(axis=1)
+    return np.concatenate([values, np.where(known.any(axis=1), mixed, values.mean())])
+
+
+def inherit_rows(table: Any, made: Synthetic) -> Any:
+    """Extra columns for made rows: those of the parent with the largest share."""
+    if len(made.rows) == 0:
+        return table
+    main = made.parents[np.arange(len(made.rows)), made.weights.argmax(axis=1)]
+    main = np.where(main < 0, made.parents.max(axis=1), main)
+    if (main < 0).any():
+        raise ValueError("extra columns cannot be carried along: some synthetic rows have no parent row")
+    order = np.concatenate([np.arange(len(table)), main])
+    if isinstance(table, (pd.DataFrame, pd.Series)):
+        return table.iloc[order].reset_index(drop=True)
+    return np.asarray(table)[order]

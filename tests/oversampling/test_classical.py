@@ -1,0 +1,261 @@
+"""The room's shared behavior, on the classical samplers: strategies, tables, provenance, gate, bad input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from imblearn.pipeline import make_pipeline
+from scipy import sparse
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_validate
+
+from equipoise.oversampling import AMDO, MCCCR, MCRBO, LowQualityError, LowQualityWarning, TableCodec
+from equipoise.oversampling._multiclass import against_larger_classes
+from equipoise.oversampling.gate import Thresholds, assess, expected_coverage
+from equipoise.oversampling.mc_ccr import _radii
+
+SAMPLERS = [AMDO(random_state=0), MCCCR(random_state=0), MCRBO(n_steps=40, random_state=0)]
+EACH = pytest.mark.parametrize("sampler", SAMPLERS, ids=lambda s: type(s).__name__)
+
+
+def blobs(sizes=(120, 40, 15), d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = np.concatenate([rng.normal(2.0 * c, 1, size=(n, d)) for c, n in enumerate(sizes)])
+    return X, np.repeat(np.arange(len(sizes)), sizes)
+
+
+def mixed(n=120, seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "amount": rng.lognormal(size=n),
+            "visits": pd.array(rng.integers(0, 9, n), dtype="Int64"),
+            "city": pd.Categorical(rng.choice(["Bern", "Oslo", "<b>Rome</b>"], n)),
+            "member": pd.array(rng.random(n) < 0.5, dtype="boolean"),
+            "grade": rng.choice(["a", "b"], n),
+            "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n), unit="D"),
+        }
+    )
+    y = pd.Series(np.where(np.arange(n) < 20, "fraud", "fine"), name="kind")
+    return frame, y
+
+
+@EACH
+def test_balances_and_keeps_the_input_first(sampler):
+    X, y = blobs()
+    X_new, y_new = sampler.fit_resample(X, y)
+    assert np.bincount(y_new).tolist() == [120, 120, 120]
+    made = sampler.provenance_
+    still = ~made.moved[: len(X)]
+    assert np.array_equal(X_new[: len(X)][still], X[still])
+    assert made.synthetic.sum() == len(X_new) - len(X)
+    assert (y[made.parents[:, 0]] == y_new[made.synthetic]).all(), "a row's parent has its class"
+    assert len(made.to_frame()) == len(X_new)
+
+
+@EACH
+def test_same_seed_same_rows(sampler):
+    X, y = blobs()
+    assert np.array_equal(sampler.fit_resample(X, y)[0], sampler.fit_resample(X, y)[0])
+
+
+@pytest.mark.filterwarnings(
+    "ignore::equipoise.oversampling.LowQualityWarning"
+)  # forty small steps go nowhere
+@EACH
+def test_mixed_table_comes_back_as_it_was(sampler):
+    frame, y = mixed()
+    new, labels = sampler.fit_resample(frame, y)
+    assert (new.dtypes == frame.dtypes).all()
+    assert labels.name == "kind"
+    assert set(new["city"]) <= set(frame["city"])
+    assert new["visits"].between(0, 8).all()
+    assert (labels == "fraud").sum() == 100
+
+
+@EACH
+def test_weights_and_extra_columns_come_along(sampler):
+    X, y = blobs()
+    extra = pd.DataFrame({"id": np.arange(len(X))})
+    weight = np.where(y == 2, 3.0, 1.0)
+    _, y_new = sampler.fit_resample(X, y, sample_weight=weight, extra=extra)
+    assert np.allclose(sampler.sample_weight_, np.where(y_new == 2, 3.0, 1.0))
+    assert (y[sampler.extra_["id"]] == y_new).all()
+
+
+@EACH
+def test_works_in_a_pipeline(sampler):
+    X, y = make_classification(200, 3, n_redundant=0, weights=[0.85], random_state=0)
+    scores = cross_validate(make_pipeline(sampler, LogisticRegression()), X, y, cv=3)
+    assert scores["test_score"].mean() > 0.7
+
+
+@pytest.mark.parametrize(
+    ("strategy", "made"),
+    [
+        ("auto", 105),
+        (0.5, 45),
+        ({1: 20}, 5),
+        (lambda y: {1: 31}, 16),
+        ("minority", 105),
+        (15 / 120 + 0.004, 0),
+    ],
+)
+def test_strategies_count_as_imbalanced_learn_does_and_round(strategy, made):
+    X, y = blobs((120, 15))
+    assert len(AMDO(sampling_strategy=strategy, random_state=0).fit_resample(X, y)[0]) == 135 + made
+
+
+def test_a_ratio_is_rounded_never_cut_off():
+    X, y = blobs((119, 15))
+    _, y_new = AMDO(sampling_strategy=0.5, random_state=0).fit_resample(X, y)
+    assert (y_new == 1).sum() == round(59.5)
+
+
+def test_partial_balancing_goes_part_of_the_way():
+    X, y = blobs()
+    _, y_new = AMDO(sampling_strategy="partial", balance=0.5, random_state=0).fit_resample(X, y)
+    assert np.bincount(y_new).tolist() == [120, 80, 68]
+
+
+def test_preflight_counts_before_anything_is_made():
+    X, y = blobs()
+    estimate = AMDO().preflight(X, y)
+    assert (estimate.new_rows, estimate.total_rows) == ({1: 80, 2: 105}, 360)
+    assert "80 of class 1" in str(estimate)
+
+
+def test_amdo_stays_on_its_parents_ellipse():
+    X, y = blobs((200, 60))
+    sampler = AMDO(random_state=0)
+    X_new, _ = sampler.fit_resample(X, y)
+    own = X[y == 1]
+    inverse = np.linalg.inv(np.cov(own.T))
+
+    def mahalanobis(rows):
+        centered = rows - own.mean(axis=0)
+        return np.einsum("ij,jk,ik->i", centered, inverse, centered)
+
+    parents = X[sampler.provenance_.parents[:, 0]]
+    assert np.allclose(mahalanobis(X_new[len(X) :]), mahalanobis(parents))
+
+
+def test_ccr_radius_is_where_the_energy_ends():
+    distance = np.array([[0.1, 0.3, 2.0], [5.0, 5.0, 5.0], [0.0, 0.0, 0.0]])
+    # 0.1·1 + 0.2·2 = 0.5 spent at 0.3; the rest, 0.5, at price 3.
+    assert _radii(distance, 1.0) == pytest.approx([0.3 + 0.5 / 3, 1.0, 0.25])
+
+
+def test_ccr_pushes_to_the_border_and_fills_inside():
+    X = np.array([[0.0, 0.0], [0.05, 0.0], [1.0, 1.0], [0.9, 1.0], [1.0, 0.9]])
+    y = np.array([1, 0, 0, 0, 0])
+    sampler = MCCCR(energy=0.2, random_state=0)
+    X_new, _ = sampler.fit_resample(X, y)
+    radius = 0.05 + 0.15 / 2
+    assert np.abs(X_new[1] - X_new[0]).sum() == pytest.approx(radius)
+    assert (np.abs(X_new[5:] - X_new[0]).sum(axis=1) <= radius + 1e-12).all()
+    assert sampler.provenance_.moved[:5].tolist() == [False, True, False, False, False]
+
+
+def test_rbo_never_raises_the_potential():
+    X, y = blobs((150, 30), d=2)
+    low, width = X.min(axis=0), np.ptp(X, axis=0)
+    sampler = MCRBO(n_steps=200, random_state=1)
+    X_new, _ = sampler.fit_resample(X, y)
+
+    def potential(rows):
+        squared = (((rows[:, None] - X[None]) / width) ** 2).sum(axis=2)
+        return np.abs((np.exp(-squared / 0.05**2) * np.where(y == 0, 1, -1)).sum(axis=1))
+
+    assert low.shape == (2,)
+    before, after = potential(X[sampler.provenance_.parents[:, 0]]), potential(X_new[len(X) :])
+    assert (after <= before + 1e-12).all()
+    assert after.mean() < 0.5 * before.mean()
+
+
+def test_opponents_are_drawn_evenly_from_larger_classes():
+    codes = np.repeat([0, 1, 2], [60, 40, 10])
+    rng = np.random.default_rng(0)
+    for code, own, others in against_larger_classes(codes, {1: 20, 2: 50}, rng):
+        assert (codes[own] == code).all()
+        assert np.bincount(codes[others], minlength=3).tolist() == ([60, 0, 0] if code == 1 else [30, 30, 0])
+
+
+def test_expected_coverage_is_what_own_draws_cover():
+    rng = np.random.default_rng(0)
+    found = [
+        assess(rng.normal(size=(60, 2)), rng.normal(size=(40, 2)), "c", Thresholds(), rng).coverage
+        for _ in range(60)
+    ]
+    assert np.mean(found) == pytest.approx(expected_coverage(60, 40), abs=4 * np.std(found) / np.sqrt(60))
+
+
+def test_gate_tells_good_rows_from_copies_strangers_and_bunches():
+    rng = np.random.default_rng(0)
+    real = rng.normal(size=(200, 3))
+    look = lambda made: assess(real, made, "c", Thresholds(), rng)  # noqa: E731
+    assert look(rng.normal(size=(200, 3))).reason == ""
+    assert "copies" in look(real).reason
+    assert "outside" in look(rng.normal(size=(200, 3)) + 9).reason
+    assert "bunch" in look(np.zeros((200, 3)) + rng.normal(size=(200, 3)) * 0.01).reason
+
+
+def test_gate_warns_raises_or_skips():
+    rng = np.random.default_rng(0)
+    X = np.concatenate(
+        [rng.uniform(0, 1, (80, 2)), rng.normal(5, 0.01, (20, 2)), rng.normal(9, 0.01, (20, 2))]
+    )
+    y = np.repeat([0, 1], [80, 40])
+    # Two tight far-apart groups: an ellipse around both is empty of real points.
+    with pytest.warns(LowQualityWarning, match="class 1"):
+        X_kept, _ = AMDO(random_state=0).fit_resample(X, y)
+    assert len(X_kept) == 160
+    with pytest.raises(LowQualityError, match="density"):
+        AMDO(random_state=0, on_low_quality="raise").fit_resample(X, y)
+    with pytest.warns(LowQualityWarning, match="dropped"):
+        X_skip, _ = AMDO(random_state=0, on_low_quality="skip").fit_resample(X, y)
+    assert len(X_skip) == 120
+
+
+@EACH
+@pytest.mark.parametrize(
+    ("spoil", "error", "message"),
+    [
+        (lambda X, y: (sparse.csr_matrix(X), y), TypeError, "dense table"),
+        (lambda X, y: (np.where(X > 3, np.nan, X), y), ValueError, "NaN"),
+        (lambda X, y: (X, np.zeros(len(y))), ValueError, "one class"),
+        (lambda X, y: (X[:-1], y), ValueError, "inconsistent"),
+        (lambda X, y: (X[:0], y[:0]), ValueError, "0 sample"),
+    ],
+)
+def test_bad_input_gets_a_sentence(sampler, spoil, error, message):
+    with pytest.raises(error, match=message):
+        sampler.fit_resample(*spoil(*blobs()))
+
+
+@EACH
+def test_one_sample_class_and_constant_columns_work(sampler):
+    X, y = blobs((30, 1))
+    X[:, 1] = 4.0
+    X_new, y_new = sampler.fit_resample(X, y)
+    assert np.bincount(y_new).tolist() == [30, 30]
+    assert np.isfinite(X_new).all()
+
+
+def test_a_strategy_that_removes_is_refused():
+    X, y = blobs((30, 10))
+    with pytest.raises(ValueError, match="never removes rows"):
+        AMDO(sampling_strategy={1: 5}).fit_resample(X, y)
+    with pytest.raises(ValueError, match="never removes rows"):
+        AMDO(sampling_strategy=0.1).fit_resample(X, y)
+    with pytest.raises(ValueError, match="on_low_quality"):
+        AMDO(on_low_quality="hide").fit_resample(X, y)
+
+
+def test_codec_names_the_column_with_missing_values():
+    with pytest.raises(ValueError, match="'a' has missing values"):
+        TableCodec(pd.DataFrame({"a": [1.0, np.nan]}))
+    with pytest.raises(ValueError, match="'a' twice"):
+        TableCodec(pd.DataFrame([[1, 2]], columns=["a", "a"]))
