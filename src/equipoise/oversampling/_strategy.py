@@ -16,15 +16,12 @@ Strategy: TypeAlias = "str | float | Mapping[Any, int] | Callable[[Any], Mapping
 def resolve_strategy(strategy: Strategy, X: npt.NDArray[Any], y: npt.NDArray[Any]) -> dict[Any, int]:
     """The number of new rows a class, by imbalanced-learn's rules.
 
-    ``"theory"`` asks :mod:`equipoise.theory.anomaly` for the training ratio of this very table. A float is the
-    wanted minority-to-majority ratio of a binary problem; the count is rounded where imbalanced-learn cuts off.
+    A float is the wanted minority-to-majority ratio of a binary problem; the count is rounded where imbalanced-learn cuts off.
 
     >>> import numpy as np
     >>> resolve_strategy(0.5, np.zeros((15, 1)), np.array([0] * 11 + [1] * 4))
     {np.int64(1): 2}
     """
-    if strategy == "theory":
-        return _from_theory(X, y)
     if isinstance(strategy, float):
         check_sampling_strategy(1.0, y, "over-sampling")  # refuses what is not binary, in its own words
         return _from_ratio(strategy, y)
@@ -61,16 +58,3 @@ def _refuse_removal(strategy: Mapping[Any, int], y: npt.NDArray[Any]) -> None:
                 f"sampling_strategy asks for {wanted} rows of class {label!r}, which has {count} already; "
                 "over-sampling never removes rows"
             )
-
-
-def _from_theory(X: npt.NDArray[Any], y: npt.NDArray[Any]) -> dict[Any, int]:
-    from equipoise.theory.anomaly import advise_train_fraction
-
-    classes, counts = np.unique(y, return_counts=True)
-    if classes.size != 2:
-        raise ValueError(f'sampling_strategy="theory" speaks of two classes, got {classes.size}')
-    minority = int(counts.argmin())
-    advice = advise_train_fraction(X, (y == classes[minority]).astype(np.int64))
-    fraction = float(advice.train_fraction)
-    wanted = round_half_up(int(counts.max()) * fraction / (1 - fraction))
-    return {classes[minority]: max(0, wanted - int(counts[minority]))}
