@@ -16,7 +16,8 @@ Strategy: TypeAlias = "str | float | Mapping[Any, int] | Callable[[Any], Mapping
 def resolve_strategy(strategy: Strategy, X: npt.NDArray[Any], y: npt.NDArray[Any]) -> dict[Any, int]:
     """The number of new rows a class, by imbalanced-learn's rules.
 
-    A float is the wanted minority-to-majority ratio of a binary problem; the count is rounded where imbalanced-learn cuts off.
+    A float is the wanted minority-to-majority ratio of a binary problem; the count is rounded where
+    imbalanced-learn cuts it off.
 
     >>> import numpy as np
     >>> resolve_strategy(0.5, np.zeros((15, 1)), np.array([0] * 11 + [1] * 4))
