@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from equipoise.metrics import significance
 from equipoise.metrics._registry import METRICS, Metric, evaluate_all, get_metric
 from equipoise.metrics.calibration import (
     ReliabilityCurve,
@@ -102,6 +103,7 @@ __all__ = [
     "recall",
     "recall_at_precision",
     "reliability_curve",
+    "significance",
     "specificity",
     "threshold_curve",
     "top1_error",
