@@ -8,6 +8,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from equipoise import datasets
 from equipoise.datasets import (
     GaussianMixture,
     TeacherStudent,
@@ -15,6 +16,7 @@ from equipoise.datasets import (
     gram_matrix,
     make_gaussian_mixture,
     make_teacher_student,
+    mixture_like,
 )
 
 
@@ -122,6 +124,18 @@ def test_mixture_labels_can_be_drawn():
     mixture = make_gaussian_mixture(3, variances=[1, 1], weights=[0.5, 0.5], random_state=0)
     sizes = {mixture.sample(101, exact=False, random_state=seed).y.sum() for seed in range(20)}
     assert len(sizes) > 3
+
+
+def test_a_mixture_like_the_data_has_its_geometry():
+    data = datasets.load_digits_imbalanced()
+    mixture = mixture_like(data.X, data.y, random_state=0)
+    means = np.stack([data.X[data.y == c].mean(axis=0) for c in range(10)])
+    assert mixture.centroids @ mixture.centroids.T == pytest.approx(means @ means.T)
+    assert mixture.weights == pytest.approx(np.bincount(data.y) / len(data))
+    smaller = mixture_like(data.images, data.y, n_features=20, random_state=0)
+    assert smaller.gram == pytest.approx(mixture.gram)
+    with pytest.raises(ValueError, match="variances must be positive, got 0"):
+        mixture_like(np.eye(2), [0, 1])  # one sample a class has no variance
 
 
 def test_all_centroids_at_the_origin():

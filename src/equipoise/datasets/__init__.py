@@ -30,6 +30,7 @@ from equipoise.datasets.mixtures import (
     centroids_from_gram,
     gram_matrix,
     make_gaussian_mixture,
+    mixture_like,
 )
 from equipoise.datasets.profiles import PROFILES, Profile, class_counts
 from equipoise.datasets.teacher_student import TeacherStudent, make_teacher_student
@@ -64,6 +65,7 @@ __all__ = [
     "make_gaussian_mixture",
     "make_imbalanced",
     "make_teacher_student",
+    "mixture_like",
     "read_idx",
     "step_counts",
 ]

@@ -106,6 +106,33 @@ def make_gaussian_mixture(
     return GaussianMixture(centroids, variances, shares)
 
 
+def mixture_like(
+    X: npt.ArrayLike, y: npt.ArrayLike, *, n_features: int | None = None, random_state: RandomState = None
+) -> GaussianMixture:
+    """The mixture with the class shares, mean variances, centroid norms and cosines of given data.
+
+    What the comparison of random features with trained networks needs (Result 4, Fig 6). Inner products are
+    kept per dimension, so ``n_features`` may differ from that of ``X``; class c is the c-th sorted label.
+
+    >>> data = make_gaussian_mixture(400, variances=[0.5, 0.1], random_state=0).sample(2000, random_state=0)
+    >>> mixture_like(data.X, data.y, n_features=50, random_state=0).variances.round(2)
+    array([0.5, 0.1])
+    """
+    table = check_array("X", X)
+    table = table.reshape(len(table), -1)
+    labels = np.asarray(y)
+    check_same_length(X=table, y=labels)
+    groups = [table[labels == label] for label in np.unique(labels)]
+    means = np.stack([group.mean(axis=0) for group in groups])
+    variances = np.array([group.var(axis=0).mean() for group in groups])
+    weights = np.array([len(group) / len(table) for group in groups])
+    size = table.shape[1] if n_features is None else n_features
+    gram = means @ means.T / table.shape[1]
+    return make_gaussian_mixture(
+        size, variances=variances, weights=weights, gram=gram, random_state=random_state
+    )
+
+
 def centroids_from_gram(
     gram: npt.ArrayLike, n_features: int, *, random_state: RandomState = None
 ) -> FloatArray:
