@@ -164,13 +164,12 @@ class Loss(nn.Module, abc.ABC):
         """A NaN among the logits shows in its row's loss, so the search through all logits can wait for
         it.
         """
-        bad = ~torch.isfinite(loss)
-        if bool(bad.any()):
-            values = logits[bad]
-            odd = values[~torch.isfinite(values)]
-            if odd.numel():
-                row = int(bad.nonzero()[0, 0])
-                raise ValueError(f"input must be finite, got {float(odd[0].detach())} in row {row}")
+        if bool(torch.isfinite(loss).all()):
+            return
+        odd = (~torch.isfinite(logits)).nonzero()
+        if odd.numel():
+            row, column = (int(i) for i in odd[0])
+            raise ValueError(f"input must be finite, got {float(logits[row, column])} in row {row}")
 
 
 def _flatten(

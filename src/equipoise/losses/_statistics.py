@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 import torch
 from torch import Tensor, distributed, nn
 
 _ROWS = 512  # classes treated at a time, so that temporaries stay small beside the (C, C) sums
+
+
+def untouched_zeros(shape: Sequence[int]) -> Tensor:
+    """Zeros that take memory only where they are written: 10,000 classes have 10⁸ pairs, a batch sees few."""
+    return torch.from_numpy(np.zeros(tuple(shape), dtype=np.float32))
 
 
 class ClassStatistics(nn.Module):
@@ -30,12 +38,11 @@ class ClassStatistics(nn.Module):
             "total": (n_classes, wide),
             "square": (n_classes, wide),
         }.items():
-            self.register_buffer(name, torch.zeros(shape), persistent=False)
+            self.register_buffer(name, untouched_zeros(shape), persistent=False)
 
     def reset(self) -> None:
         for name, old in list(self.named_buffers()):
-            # Fresh zeros cost no memory until a class is seen, which matters for 10,000 classes.
-            setattr(self, name, torch.zeros(old.shape, dtype=old.dtype, device=old.device))
+            setattr(self, name, untouched_zeros(old.shape).to(old))
 
     @torch.no_grad()
     def update(self, logits: Tensor, target: Tensor, probability: Tensor) -> None:

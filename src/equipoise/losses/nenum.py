@@ -11,7 +11,7 @@ from torch import Tensor
 from equipoise._core.checks import FloatArray, check_choice, check_fraction, check_in_range
 from equipoise.losses import functional
 from equipoise.losses._base import Loss, LossOptions
-from equipoise.losses._statistics import ClassStatistics
+from equipoise.losses._statistics import ClassStatistics, untouched_zeros
 from equipoise.losses.class_balanced import class_balanced_weight
 from equipoise.losses.cross_entropy import reweighted_prior
 
@@ -170,7 +170,7 @@ class CombinedLoss(Loss):
         self.threshold = float(check_fraction("threshold", threshold))
         weight = class_balanced_weight(self.class_counts, beta)
         self.register_buffer("class_weight", weight)
-        self.register_buffer("scatter", torch.zeros(weight.numel(), weight.numel()))
+        self.register_buffer("scatter", untouched_zeros((weight.numel(), weight.numel())))
         self.statistics = ClassStatistics(weight.numel())
         self._head: Tensor | None = None
 
