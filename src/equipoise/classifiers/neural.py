@@ -21,6 +21,7 @@ from equipoise.classifiers.ledger import resolve_prior, shift_logits, softmax, t
 from equipoise.classifiers.saving import load_classifier, save_classifier
 from equipoise.classifiers.targets import Targets, check_training_data
 from equipoise.classifiers.work import Job, build_loss, data_identity, initial_network, train_job
+from equipoise.networks import use_cosine_head
 from equipoise.training import (
     Callback,
     Checkpoint,
@@ -48,7 +49,8 @@ class NeuralClassifier(ClassifierMixin, BaseEstimator):
     module_params : dict, optional
         For the network, such as ``{"hidden": (64, 64), "dropout": 0.1}``.
     loss : str or nn.Module
-        A loss of :mod:`equipoise.losses` by name, or an instance, which is copied.
+        A loss of :mod:`equipoise.losses` by name, or an instance, which is copied. Losses made for cosines
+        (LDAM, KPS) also replace the network's head by one that normalizes.
     loss_params : dict, optional
         For a loss by name.
     step : str or factory
@@ -204,6 +206,8 @@ class NeuralClassifier(ClassifierMixin, BaseEstimator):
         network = initial_network(
             self.module, self.preparation_.input_shape, len(self.classes_), self.module_params, seed
         )
+        if getattr(loss, "head", None) == "cosine":
+            use_cosine_head(network, getattr(loss, "scale", 30.0))
         shares = None if self.sampler is None else class_shares(self.sampler, counts)
         data = TensorData(inputs[train], targets.codes[train], targets.tensor_weight(train))
         held = None if held_out is None else TensorData(inputs[held_out], targets.codes[held_out])

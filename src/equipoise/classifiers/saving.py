@@ -11,6 +11,7 @@ import pandas as pd
 
 from equipoise.classifiers.inputs import Preparation
 from equipoise.classifiers.work import initial_network
+from equipoise.networks import use_cosine_head
 from equipoise.training import load_state, save_state
 
 C = TypeVar("C")
@@ -67,6 +68,8 @@ def load_classifier(cls: type[C], folder: str | os.PathLike[str], params: dict[s
         classifier.module_params,
         seed=0,
     )
+    if "head.scale" in state["weights"]:
+        use_cosine_head(network)
     network.load_state_dict(state["weights"])
     classifier.network_ = network.eval()
     done: C = classifier

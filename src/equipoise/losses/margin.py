@@ -24,9 +24,9 @@ class LDAMLoss(Loss):
     ----------
     class_counts : array of shape (C,)
     max_margin : float
-        The margin of the rarest class; 0 is cross-entropy of s·z.
+        The margin of the rarest class; 0 is cross-entropy.
     scale : float
-        s. The logits are meant to be cosines, see ``head``.
+        s, which turns margins of cosines into margins of logits.
 
     >>> LDAMLoss([16, 1]).margins
     tensor([0.2500, 0.5000])
@@ -54,16 +54,12 @@ class LDAMLoss(Loss):
     def per_sample(self, logits: Tensor, target: Tensor, **needs: Tensor) -> Tensor:
         return functional.ldam_loss(logits, target, self.margins, scale=self.scale, reduction="none")
 
-    def decision_logits(self, logits: Tensor) -> Tensor:
-        """The logits whose softmax this loss trains."""
-        return self.scale * logits
-
     def extra_repr(self) -> str:
         return f"max_margin={self.max_margin}, scale={self.scale}, {super().extra_repr()}"
 
 
 class KPSLoss(Loss):
-    """Key-point-sensitive loss: cross-entropy of s·(k_c cos_c − m_y·[c = y]) (Li, Cheung & Hu 2023).
+    """Key-point-sensitive loss: cross-entropy of k_c z_c − s·m_y·[c = y], z = s·cos (Li, Cheung & Hu 2023).
 
     k_c = log(b·n_c/n_min)/log b with base b = 50. The margin of a class is that of its mirror image in the
     ranking, which for an exponential profile is m_c = m_max·log(b·n_max/n_c)/log(b·n_max/n_min): that form
@@ -103,10 +99,6 @@ class KPSLoss(Loss):
         return functional.kps_loss(
             logits, target, self.class_scales, self.margins, scale=self.scale, reduction="none"
         )
-
-    def decision_logits(self, logits: Tensor) -> Tensor:
-        """The logits s·cos_c: the scales k_c, like the margins, act in training only."""
-        return self.scale * logits
 
     def extra_repr(self) -> str:
         return f"max_margin={self.max_margin}, scale={self.scale}, {super().extra_repr()}"

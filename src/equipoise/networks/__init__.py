@@ -2,7 +2,18 @@
 
 from equipoise.networks.base import Network, build_network, logits_and_features, network_names
 from equipoise.networks.convnet import ConvNet
+from equipoise.networks.heads import CosineLinear, use_cosine_head
 from equipoise.networks.mlp import MLP
 from equipoise.networks.resnet import ResNet
 
-__all__ = ["MLP", "ConvNet", "Network", "ResNet", "build_network", "logits_and_features", "network_names"]
+__all__ = [
+    "MLP",
+    "ConvNet",
+    "CosineLinear",
+    "Network",
+    "ResNet",
+    "build_network",
+    "logits_and_features",
+    "network_names",
+    "use_cosine_head",
+]

@@ -71,16 +71,20 @@ def binary_vs_loss(
     return reduce_loss(share * F.softplus(-eta) + (1 - share) * F.softplus(eta), reduction)
 
 
+def _shift_true(logits: Tensor, target: Tensor, amount: Tensor) -> Tensor:
+    return logits.scatter_add(-1, target.unsqueeze(-1), amount.to(logits.dtype).unsqueeze(-1))
+
+
 def ldam_loss(
     input: Tensor, target: Tensor, margins: Tensor, *, scale: float = 30.0, reduction: str = "mean"
 ) -> Tensor:
-    """Cross-entropy of s·(z_c − m_y·[c = y]) with margins m ∝ n^(−1/4) (Cao et al. 2019).
+    """Cross-entropy of z_c − s·m_y·[c = y] with margins m ∝ n^(−1/4) (Cao et al. 2019).
 
-    ``input`` holds cosines, from a head that normalizes features and weights.
+    The logits are z = s·cos, from a head that normalizes features and weights
+    (:class:`equipoise.networks.CosineLinear`), so that this is s·(cos_c − m_y·[c = y]).
     """
-    scaled = promote(input) * scale
-    shift_true_(scaled, target, -scale * margins[target])
-    return reduce_loss(negative_log_likelihood(scaled, target), reduction)
+    shifted = _shift_true(promote(input), target, -scale * margins[target])
+    return reduce_loss(negative_log_likelihood(shifted, target), reduction)
 
 
 def kps_loss(
@@ -92,11 +96,13 @@ def kps_loss(
     scale: float = 15.0,
     reduction: str = "mean",
 ) -> Tensor:
-    """Cross-entropy of s·(k_c z_c − m_y·[c = y]): key-point-sensitive scales and margins (Li, Cheung & Hu
+    """Cross-entropy of k_c z_c − s·m_y·[c = y], key-point-sensitive scales and margins (Li, Cheung & Hu
     2023).
+
+    As for :func:`ldam_loss`, the logits are z = s·cos.
     """
     logits = promote(input)
-    scaled = logits * (scale * class_scales.to(logits.dtype))
+    scaled = logits * class_scales.to(logits.dtype)
     shift_true_(scaled, target, -scale * margins[target])
     return reduce_loss(negative_log_likelihood(scaled, target), reduction)
 
