@@ -169,7 +169,7 @@ class Loss(nn.Module, abc.ABC):
         odd = (~torch.isfinite(logits)).nonzero()
         if odd.numel():
             row, column = (int(i) for i in odd[0])
-            raise ValueError(f"input must be finite, got {float(logits[row, column])} in row {row}")
+            raise ValueError(f"input must be finite, got {logits[row, column].item()} in row {row}")
 
 
 def _flatten(
