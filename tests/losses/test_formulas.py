@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from loss_cases import batch, call, counts_of, make
 from scipy.special import log_expit, log_softmax, softmax
 from torch.nn import functional as F
 
 from equipoise.losses import functional as L
+from loss_cases import batch, call, counts_of, make
 
 COUNTS = counts_of(5)
 PRIOR = COUNTS / COUNTS.sum()
@@ -176,9 +176,7 @@ def test_nenum_ablations_and_limits(data):
     cb = each("classbalanced", data, beta=0.999)
     np.testing.assert_allclose(each("nenum", data, beta=0.999, r=0.0), cb, rtol=1e-6)
     np.testing.assert_allclose(each("nenum", data, beta=0.999, offset="none"), cb, rtol=1e-6)
-    np.testing.assert_allclose(
-        each("nenum", data, beta=0.999, offset="focal"), cb * (1 - p) ** 2, rtol=1e-5
-    )
+    np.testing.assert_allclose(each("nenum", data, beta=0.999, offset="focal"), cb * (1 - p) ** 2, rtol=1e-5)
     np.testing.assert_allclose(
         each("nenum", data, beta=0.999, offset="inverse"), cb / np.maximum(p, 1e-4), rtol=1e-5
     )
@@ -306,14 +304,14 @@ def test_large_margin_against_angles(data, margin):
 
 
 def test_large_margin_forms(data):
-    logits, target, extras = data
+    logits, target, _ = data
     plain = F.cross_entropy(logits, target)
     additive = call(make("largemargin", 5, COUNTS, margin=0.2, form="additive").double(), *data)
     assert additive > plain
     blended = make("largemargin", 5, COUNTS, margin=2, blend=1e9).double()
     blended.start_epoch(0, 10)
     torch.testing.assert_close(call(blended, *data), plain)
-    with pytest.raises(TypeError, match="margin must be an integer, got 0.2"):
+    with pytest.raises(TypeError, match=r"margin must be an integer, got 0\.2"):
         make("largemargin", 5, margin=0.2)
 
 

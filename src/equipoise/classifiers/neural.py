@@ -58,8 +58,9 @@ class NeuralClassifier(ClassifierMixin, BaseEstimator):
         ``factory(loss, **step_params)``.
     step_params : dict, optional
         For the step, such as ``{"clip": 1.0}``.
-    sampler : None, str or array
-        Which classes an epoch visits: as they are, ``"balanced"``, ``"sqrt"``, or an array of shares.
+    sampler : None, str, float or array
+        Which classes an epoch visits: as they are, ``"balanced"``, ``"sqrt"``, ``"effective_number"``, a number
+        (the share of the rarest class), or an array of shares.
     class_weight : None, "balanced" or dict
         Weights of the classes in the loss.
     epochs, batch_size : int
@@ -128,7 +129,7 @@ class NeuralClassifier(ClassifierMixin, BaseEstimator):
         loss_params: dict[str, Any] | None = None,
         step: str | Callable[..., Any] = "plain",
         step_params: dict[str, Any] | None = None,
-        sampler: str | npt.ArrayLike | None = None,
+        sampler: str | float | npt.ArrayLike | None = None,
         class_weight: str | dict[Any, float] | None = None,
         epochs: int = 50,
         batch_size: int = 64,
@@ -234,7 +235,7 @@ class NeuralClassifier(ClassifierMixin, BaseEstimator):
         self.history_ = pd.DataFrame(done.history)
         self.data_prior_ = targets.prior()
         self.training_prior_ = trained_prior(
-            targets.mass(train), shares=shares, counts=counts, class_weight=done.class_weight, loss=loss
+            targets.mass(train), shares=done.shares, counts=counts, class_weight=done.class_weight, loss=loss
         )
         return self
 

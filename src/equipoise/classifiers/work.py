@@ -46,6 +46,7 @@ class Done:
     weights: dict[str, Tensor]
     history: list[dict[str, float]]
     class_weight: npt.NDArray[np.float64] | None
+    shares: FloatArray | None
 
 
 def train_job(fabric: Any, job: Job) -> Done:
@@ -75,7 +76,7 @@ def _train(fabric: Any, job: Job) -> Done:
     )
     weight = None if run.class_weight is None else run.class_weight.double().cpu().numpy()
     weights = {name: value.detach().cpu() for name, value in run.network.state_dict().items()}
-    return Done(weights, run.history, weight)
+    return Done(weights, run.history, weight, getattr(run.sampler, "shares", None))
 
 
 def build_optimizer(

@@ -76,6 +76,7 @@ class Loss(nn.Module, abc.ABC):
         self.reduction = check_choice("reduction", reduction, ["mean", "sum", "none"])
         self.ignore_index = int(ignore_index)
         self.validate = bool(validate)
+        self.gathers = True  # a second pass over the same batch (SAM) switches it off
         if class_counts is None:
             if self.needs_counts:
                 raise ValueError(f"{type(self).__name__} needs class_counts, got None")
@@ -119,6 +120,11 @@ class Loss(nn.Module, abc.ABC):
         it.
         """
         return np.asarray(class_prior, dtype=np.float64)
+
+    @property
+    def gathering(self) -> bool:
+        """Whether this call's batch may enter running statistics."""
+        return self.training and self.gathers
 
     def extra_repr(self) -> str:
         return f"reduction={self.reduction!r}"

@@ -58,7 +58,7 @@ class CenterLoss(LazyBuffers, Loss):
         loss = functional.center_loss(
             logits, target, features, centers, strength=self.strength, reduction="none"
         )
-        if self.training:
+        if self.gathering:
             self._move(features.detach(), target)
         return loss
 

@@ -75,7 +75,7 @@ class ISDALoss(LazyBuffers, Loss):
                 features.new_zeros(n_classes, d),
                 features.new_zeros(shape),
             )
-        if self.training and target.numel():
+        if self.gathering and target.numel():
             update_covariance_(self.count, self.mean, self.sigma, features, target)
         return self.sigma
 

@@ -86,7 +86,7 @@ class NENumLoss(Loss):
 
     def per_sample(self, logits: Tensor, target: Tensor, **needs: Tensor) -> Tensor:
         surprise = functional.cross_entropy(logits, target, reduction="none")
-        if self.training:
+        if self.gathering:
             self._head = needs["head_weight"].detach() if self.scatter else None
             self.statistics.update(logits.detach(), target, torch.exp(-surprise.detach()))
         return self.sample_weights(surprise, target) * surprise
@@ -176,7 +176,7 @@ class CombinedLoss(Loss):
 
     def per_sample(self, logits: Tensor, target: Tensor, **needs: Tensor) -> Tensor:
         probability = torch.softmax(logits.detach(), dim=-1)
-        if self.training:
+        if self.gathering:
             self._head = needs["head_weight"].detach()
             self.statistics.update(logits.detach(), target, functional.true_class(probability, target))
         if self.offset == "likely":

@@ -80,10 +80,11 @@ class DisturbLabelLoss(Loss):
 
     def per_sample(self, logits: Tensor, target: Tensor, **needs: Tensor) -> Tensor:
         if self.training and self.rate > 0:
-            generator = torch.Generator().manual_seed(derive_seed(self.seed, "disturb", int(self.step)))
+            step = int(self.step) - (not self.gathers)  # a second pass sees the first one's labels
+            generator = torch.Generator().manual_seed(derive_seed(self.seed, "disturb", step))
             uniform, draw = torch.rand(2, target.numel(), generator=generator).to(target.device)
             target = functional.disturb_target(target, logits.shape[-1], uniform, draw, rate=self.rate)
-            self.step += 1
+            self.step += self.gathers
         return functional.cross_entropy(logits, target, reduction="none")
 
     def implied_prior(self, class_prior: npt.ArrayLike) -> npt.NDArray[np.float64]:

@@ -1,6 +1,7 @@
 """One loop; a method is a step."""
 
 from equipoise.training.callbacks import (
+    BalancedFineTuning,
     Callback,
     DeferredReweighting,
     EarlyStopping,
@@ -12,11 +13,20 @@ from equipoise.training.checkpoint import Checkpoint, load_state, save_state
 from equipoise.training.data import Batch, TensorData
 from equipoise.training.fabric import make_fabric
 from equipoise.training.loop import Run, TrainingDiverged, fit, predict
-from equipoise.training.samplers import ClassSampler, Sampler, Shuffle, class_shares
+from equipoise.training.sam import SAMStep
+from equipoise.training.samplers import (
+    ClassSampler,
+    Sampler,
+    Shuffle,
+    class_shares,
+    effective_number_shares,
+    ratio_shares,
+)
 from equipoise.training.steps import STEPS, LossOfBatch, Outcome, PlainStep, Step, build_step
 
 __all__ = [
     "STEPS",
+    "BalancedFineTuning",
     "Batch",
     "Callback",
     "Checkpoint",
@@ -28,6 +38,7 @@ __all__ = [
     "Outcome",
     "PlainStep",
     "Run",
+    "SAMStep",
     "Sampler",
     "Shuffle",
     "Step",
@@ -37,9 +48,11 @@ __all__ = [
     "build_step",
     "class_shares",
     "drops",
+    "effective_number_shares",
     "fit",
     "load_state",
     "make_fabric",
     "predict",
+    "ratio_shares",
     "save_state",
 ]

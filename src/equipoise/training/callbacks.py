@@ -11,8 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from equipoise._core.checks import check_choice, check_in_range, check_integer
+from equipoise._core.checks import check_choice, check_in_range, check_integer, check_positive
 from equipoise.training.data import TensorData
+from equipoise.training.samplers import ClassSampler
 
 if TYPE_CHECKING:
     from equipoise.training.loop import Run
@@ -117,6 +118,53 @@ class DeferredReweighting(Callback):
 
     def on_epoch_start(self, run: Run) -> None:
         run.class_weight = self.class_weight if run.epoch >= self.start * run.epochs else None
+
+
+class BalancedFineTuning(Callback):
+    """Two stages: the data as they are, then balanced classes at a lower learning rate (Cui et al. 2018).
+
+    Parameters
+    ----------
+    start : float
+        Part of the run that the first stage takes.
+    lr_factor : float
+        What the learning rate is multiplied by in the second stage.
+    per_class : int, optional
+        Fine-tune on a fixed subset with at most so many rows a class; without it all rows may be drawn, each
+        class equally often. Epochs keep their length.
+    """
+
+    def __init__(self, start: float = 0.8, lr_factor: float = 0.1, per_class: int | None = None) -> None:
+        self.start = float(check_in_range("start", start, 0, 1))
+        self.lr_factor = float(check_positive("lr_factor", lr_factor))
+        self.per_class = None if per_class is None else check_integer("per_class", per_class, low=1)
+
+    def on_epoch_start(self, run: Run) -> None:
+        first = math.ceil(self.start * run.epochs)
+        if run.epoch < first:
+            return
+        if run.epoch == first:  # later ones find the lower rate in the optimizer's saved state
+            for group in run.optimizer.param_groups:
+                group["initial_lr"] *= self.lr_factor
+                group["lr"] = group["initial_lr"]
+        run.sampler = self._balanced(run)
+
+    def on_start(self, run: Run) -> None:
+        if run.data.targets is None:
+            raise ValueError("fine-tuning on balanced classes needs targets, but the data have none")
+
+    def _balanced(self, run: Run) -> ClassSampler:
+        targets = run.data.targets
+        assert targets is not None
+        targets = targets.cpu().clone()
+        present = torch.bincount(targets) > 0
+        if self.per_class is not None:
+            generator = run.generator("fine-tuning")
+            for code in present.nonzero().flatten().tolist():
+                rows = torch.nonzero(targets == code).flatten()
+                left_out = rows[torch.randperm(len(rows), generator=generator)[self.per_class :]]
+                targets[left_out] = -1
+        return ClassSampler(targets, (present.double() / present.sum()).numpy())
 
 
 class Validation(Callback):

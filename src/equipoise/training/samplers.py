@@ -8,7 +8,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from equipoise._core.checks import FloatArray, check_choice, check_distribution, check_integer
+from equipoise._core.checks import (
+    FloatArray,
+    check_choice,
+    check_counts,
+    check_distribution,
+    check_fraction,
+    check_integer,
+)
+from equipoise.theory.effective_number import effective_number
 
 
 class Sampler(Protocol):
@@ -78,17 +86,56 @@ class ClassSampler:
         return [max(int(count), 0) for count in counts]
 
 
+def effective_number_shares(counts: Any, beta: float = 0.9999) -> FloatArray:
+    """Every sample in proportion to (1−β)/(1−β^n) of its class: the sampler's form of class-balanced weights.
+
+    β = 0 leaves the classes as they are and β = 1 balances them (Cui et al. 2019).
+
+    >>> effective_number_shares([90, 10], beta=1.0)
+    array([0.5, 0.5])
+    """
+    n = check_counts("counts", counts)
+    covered = effective_number(n, beta)
+    mass = np.divide(n, covered, out=np.zeros(n.size), where=n > 0)
+    return np.asarray(mass / mass.sum())
+
+
+def ratio_shares(counts: Any, rho: float) -> FloatArray:
+    """A share ρ for the rarest class that has samples; the others divide the rest as their counts do.
+
+    In a binary problem ρ is the training fraction of the minority class.
+
+    >>> ratio_shares([90, 10], 0.3)
+    array([0.7, 0.3])
+    """
+    n = check_counts("counts", counts).astype(np.float64)
+    share = float(check_fraction("rho", rho))
+    rarest = int(np.where(n > 0, n, np.inf).argmin())
+    others = n.copy()
+    others[rarest] = 0.0
+    if others.sum() == 0:
+        raise ValueError(f"counts must have samples of two classes or more, got {n.tolist()}")
+    shares = (1 - share) * others / others.sum()
+    shares[rarest] = share
+    return np.asarray(shares)
+
+
 def class_shares(sampler: Any, counts: FloatArray) -> FloatArray:
     """The class prior of an epoch, from a name or an array of shares.
 
     ``"balanced"`` takes every class that has samples equally often, ``"sqrt"`` in proportion to the square
-    root of its count.
+    root of its count, ``"effective_number"`` as :func:`effective_number_shares` says. A number ρ is the share of
+    the rarest class, see :func:`ratio_shares`.
     """
     if isinstance(sampler, str):
-        power = {"balanced": 0.0, "sqrt": 0.5}
-        check_choice("sampler", sampler, power)
-        mass = np.where(counts > 0, np.asarray(counts, dtype=np.float64) ** power[sampler], 0.0)
+        check_choice("sampler", sampler, ["balanced", "sqrt", "effective_number"])
+        if sampler == "effective_number":
+            return effective_number_shares(counts)
+        power = 0.0 if sampler == "balanced" else 0.5
+        mass = np.where(counts > 0, np.asarray(counts, dtype=np.float64) ** power, 0.0)
         return np.asarray(mass / mass.sum())
+    if np.ndim(sampler) == 0:
+        return ratio_shares(counts, sampler)
     shares = check_distribution("sampler", sampler)
     if len(shares) != len(counts):
         raise ValueError(f"sampler must give a share for each of {len(counts)} classes, got {len(shares)}")

@@ -143,7 +143,13 @@ class PlainStep:
         self.loss.load_state_dict(state["loss"])
 
 
-STEPS: dict[str, Callable[..., Step]] = {"plain": PlainStep}
+def _sam(loss: nn.Module, **params: Any) -> Step:
+    from equipoise.training.sam import SAMStep
+
+    return SAMStep(loss, **params)
+
+
+STEPS: dict[str, Callable[..., Step]] = {"plain": PlainStep, "sam": _sam}
 """Factories ``factory(loss, **params)`` by name; a new step adds its line here."""
 
 
