@@ -1,4 +1,4 @@
-"""Data sets by name, for studies: imbalanced-learn's benchmark, MVTec features, and the embedded sets."""
+"""Data sets by name: imbalanced-learn's benchmark, MVTec's features, KEEL's tables, the embedded sets."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from equipoise.datasets import (
     IMBLEARN_BENCHMARK,
     Dataset,
     available_imblearn_benchmark,
+    available_keel,
     available_mvtec_features,
     load_breast_cancer_imbalanced,
     load_digits_imbalanced,
     load_imblearn_benchmark,
+    load_keel,
     load_mvtec_features,
     load_wine_imbalanced,
 )
@@ -25,7 +27,7 @@ _EMBEDDED: Mapping[str, Callable[[], Dataset]] = {
     "wine": load_wine_imbalanced,
 }
 _MULTICLASS = frozenset({"digits", "wine"})
-_MVTEC = "mvtec-"
+_MVTEC, _KEEL = "mvtec-", "keel-"
 
 
 def dataset_names() -> list[str]:
@@ -35,13 +37,14 @@ def dataset_names() -> list[str]:
     True
     """
     mvtec = [f"{_MVTEC}{category}" for category in available_mvtec_features()]
-    return [*_EMBEDDED, *IMBLEARN_BENCHMARK, *mvtec]
+    keel = [f"{_KEEL}{name}" for name in available_keel()]
+    return [*_EMBEDDED, *IMBLEARN_BENCHMARK, *mvtec, *keel]
 
 
 def available_datasets() -> list[str]:
     """The names whose data is on this machine."""
     here = {*available_imblearn_benchmark(), *_EMBEDDED}
-    return [name for name in dataset_names() if name in here or name.startswith(_MVTEC)]
+    return [name for name in dataset_names() if name in here or name.startswith((_MVTEC, _KEEL))]
 
 
 def check_available(names: list[str]) -> None:
@@ -73,4 +76,6 @@ def load(name: str) -> Dataset:
         return _EMBEDDED[name]()
     if name.startswith(_MVTEC):
         return load_mvtec_features(name.removeprefix(_MVTEC))
+    if name.startswith(_KEEL):
+        return load_keel(name.removeprefix(_KEEL))
     return load_imblearn_benchmark(name)

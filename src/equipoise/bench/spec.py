@@ -35,7 +35,7 @@ class Spec:
         A callable ``cells(**overrides)`` yields the settings itself.
     sizes : mapping
         Overrides of the grid by the name of a size. ``"small"`` (the default size) fits two cores,
-        ``"paper"`` is the paper's own.
+        ``"paper"`` is the paper's own. A callable is asked when the cells are wanted.
     reference : str
         The paper and its tables.
     paper : mapping
@@ -66,7 +66,9 @@ class Spec:
     title: str
     run_cell: Callable[..., Mapping[str, Any]]
     grid: Grid
-    sizes: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"small": {}, "paper": {}})
+    sizes: Mapping[str, Mapping[str, Any] | Callable[[], Mapping[str, Any]]] = field(
+        default_factory=lambda: {"small": {}, "paper": {}}
+    )
     reference: str = ""
     paper: Mapping[str, Any] = field(default_factory=dict)
     differs: str = ""
@@ -82,7 +84,8 @@ class Spec:
     def cells(self, size: str = "small", **overrides: Any) -> list[Settings]:
         """The settings of every cell at a size, checked."""
         check_choice("size", size, self.sizes)
-        cells = expand(self.grid, {**self.sizes[size], **overrides})
+        chosen = self.sizes[size]
+        cells = expand(self.grid, {**(chosen() if callable(chosen) else chosen), **overrides})
         if not cells:
             raise ValueError(f"study {self.name!r} has no cells at size {size!r}")
         if self.check is not None:

@@ -266,17 +266,29 @@ def _tune(
     study.enqueue_trial({key: defaults[key] for key in space})
     inner = _splits(y, build.inner_folds, derive_seed(seed, "inner"))
     sign = get_metric(metric).sign
-    scores = []
+    scores: list[float] = []
+    failure: ValueError | None = None
     for _ in range(trials if space else 1):  # with nothing to choose, one trial says as much as many
         trial = study.ask(space)
-        model = build({**defaults, **trial.params})
-        values = [
-            sign * _judge(model.fit(X[train], y[train]), X[test], y[test], [metric])[metric]
-            for train, test in inner
-        ]
-        scores.append(float(np.mean(values)))
-        study.tell(trial, scores[-1])
-    return {**defaults, **study.best_params}, [sign * score for score in scores]
+        try:
+            score = _inner_score(build({**defaults, **trial.params}), X, y, inner, metric)
+        except ValueError as error:  # parameters that cannot be fitted are not chosen
+            failure = error
+            study.tell(trial, state=optuna.trial.TrialState.FAIL)
+            scores.append(float("nan"))
+            continue
+        study.tell(trial, sign * score)
+        scores.append(score)
+    if np.isnan(scores).all():
+        raise ValueError(f"none of {trials} trials could be fitted") from failure
+    return {**defaults, **study.best_params}, scores
+
+
+def _inner_score(model: Any, X: _Array, y: _Array, inner: list[tuple[_Array, _Array]], metric: str) -> float:
+    values = [
+        _judge(model.fit(X[train], y[train]), X[test], y[test], [metric])[metric] for train, test in inner
+    ]
+    return float(np.mean(values))
 
 
 def _judge(model: Any, X: _Array, y: _Array, metrics: Sequence[str]) -> dict[str, float]:

@@ -25,6 +25,7 @@ from equipoise.datasets.imbalance import (
     make_imbalanced,
     step_counts,
 )
+from equipoise.datasets.keel import available_keel, load_keel
 from equipoise.datasets.mixtures import (
     GaussianMixture,
     centroids_from_gram,
@@ -44,6 +45,7 @@ __all__ = [
     "TeacherStudent",
     "apportion",
     "available_imblearn_benchmark",
+    "available_keel",
     "available_mvtec_features",
     "binary_counts",
     "centroids_from_gram",
@@ -58,6 +60,7 @@ __all__ = [
     "load_digits_imbalanced",
     "load_fashion_mnist",
     "load_imblearn_benchmark",
+    "load_keel",
     "load_medmnist",
     "load_mnist",
     "load_mvtec_features",

@@ -65,7 +65,7 @@ LEARNERS = [
         _boosting,
         {"max_iter": 100, "learning_rate": 0.1, "max_leaf_nodes": 31, "l2_regularization": 1e-3},
         {
-            "max_iter": Range(30, 200, log=True),
+            "max_iter": Range(20, 100, log=True),
             "learning_rate": Range(0.02, 0.3, log=True),
             "max_leaf_nodes": Range(4, 31, log=True),
             "l2_regularization": Range(1e-3, 10.0, log=True),
@@ -213,7 +213,7 @@ METHODS = [
         "balanced-forest",
         "a random forest on balanced bootstrap samples",
         _balanced_forest,
-        defaults={"n_estimators": 100, "min_samples_leaf": 1, "max_features": 0.3},
+        defaults={"n_estimators": 50, "min_samples_leaf": 1, "max_features": 0.3},
         space={"min_samples_leaf": Range(1, 20, log=True), "max_features": Range(0.1, 1.0)},
         takes_learner=False,
     ),
@@ -222,7 +222,7 @@ METHODS = [
         "AdaBoost on balanced subsamples, bagged",
         _easy_ensemble,
         defaults={"n_estimators": 10, "n_rounds": 10, "learning_rate": 1.0},
-        space={"n_rounds": Range(5, 50, log=True), "learning_rate": Range(0.1, 1.0, log=True)},
+        space={"n_rounds": Range(5, 20, log=True), "learning_rate": Range(0.1, 1.0, log=True)},
         takes_learner=False,
     ),
     Method(

@@ -1,0 +1,43 @@
+"""The tabular benchmark: honest baselines on real imbalanced tables, every method with the same tuning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from equipoise.bench.data import available_datasets, is_multiclass
+from equipoise.bench.suite import suite
+
+IMBLEARN = [
+    "ecoli", "optical_digits", "satimage", "pen_digits", "abalone", "sick_euthyroid", "car_eval_34",
+    "yeast_ml8", "coil_2000", "arrhythmia", "solar_flare_m0", "car_eval_4", "mammography", "abalone_19",
+]  # fmt: skip
+KEEL = [
+    "dermatology-6", "glass6", "haberman", "kr-vs-k-three_vs_eleven", "led7digit-0-2-4-5-6-7-8-9_vs_1",
+    "page-blocks0", "poker-8-9_vs_6", "vehicle1", "vowel0", "winequality-red-4", "yeast4",
+]  # fmt: skip
+"""One table a source, with at least 20 samples of the rare class."""
+
+
+def _everything() -> dict[str, Any]:
+    """Every two-class table on this machine, whole, with more trials."""
+    names = [name for name in available_datasets() if not is_multiclass(name)]
+    return {"dataset": names, "folds": 5, "trials": 50, "inner_folds": 3, "max_rows": None}
+
+
+SPEC = suite(
+    "tabular",
+    "Honest baselines on real imbalanced tables",
+    methods=[
+        "plain", "class-weighted", "threshold", "class-weighted-threshold", "smote", "undersampling",
+        "balanced-forest", "easy-ensemble", "rus-boost",
+    ],
+    learners=["logistic", "boosting"],
+    datasets=["breast_cancer", *IMBLEARN, *(f"keel-{name}" for name in KEEL)],
+    metrics=["balanced_accuracy", "average_precision", "auc", "g_mean", "log_loss"],
+    folds=3,
+    seeds=[0],
+    trials=5,
+    inner_folds=2,
+    max_rows=1000,
+    sizes={"small": {}, "paper": _everything},
+)  # fmt: skip
