@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import io
 import struct
+import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from equipoise import datasets
+from equipoise.datasets import benchmark
 from equipoise.datasets import home as homes
 from equipoise.datasets.idx import _parse
 
@@ -149,6 +152,32 @@ def test_imblearn_benchmark_small(tmp_path):
         datasets.load_imblearn_benchmark("iris", data_home=tmp_path)
 
 
+def zenodo_archive(shape: tuple[int, int]) -> bytes:
+    packed, member = io.BytesIO(), io.BytesIO()
+    np.savez(member, data=np.ones(shape), label=np.where(np.arange(shape[0]) < 35, 1, -1))
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        info = tarfile.TarInfo("x1data.npz")
+        info.size = len(member.getvalue())
+        archive.addfile(info, io.BytesIO(member.getvalue()))
+    return packed.getvalue()
+
+
+def test_the_benchmark_is_downloaded_and_checked(tmp_path, monkeypatch):
+    sent = {"data": b""}
+    monkeypatch.setattr("imblearn.datasets._zenodo.urlopen", lambda _: io.BytesIO(sent["data"]))
+    sent["data"] = zenodo_archive((336, 7))[:-300]
+    with pytest.raises(OSError, match="could not get ecoli of imbalanced-learn's benchmark from Zenodo"):
+        datasets.load_imblearn_benchmark("ecoli", data_home=tmp_path / "cut", download=True)
+    sent["data"] = zenodo_archive((99, 7))
+    with pytest.raises(ValueError, match=r"must have shape \(336, 7\), got \(99, 7\)"):
+        datasets.load_imblearn_benchmark("ecoli", data_home=tmp_path / "other", download=True)
+    sent["data"] = zenodo_archive((336, 7))
+    data = datasets.load_imblearn_benchmark("ecoli", data_home=tmp_path / "good", download=True)
+    assert data.class_counts == {0: 301, 1: 35}
+    sent["data"] = b""
+    assert len(datasets.load_imblearn_benchmark("ecoli", data_home=tmp_path / "good")) == 336
+
+
 def test_our_benchmark_numbers_are_imbalanced_learns(tmp_path):
     for number, name in enumerate(datasets.IMBLEARN_BENCHMARK, start=1):
         benchmark_file(tmp_path, number)
@@ -203,6 +232,10 @@ def test_real_fashion_mnist():
 
 
 def test_real_benchmark():
-    data = load_or_skip(datasets.load_imblearn_benchmark, "ecoli")
-    assert data.X.shape == (336, 7)
-    assert data.class_counts == {0: 301, 1: 35}
+    names = datasets.available_imblearn_benchmark()
+    if not names:
+        pytest.skip("not on this machine: imbalanced-learn's benchmark")
+    for name in names:
+        data = datasets.load_imblearn_benchmark(name)
+        assert data.X.shape == benchmark._SHAPES[name]
+        assert data.y.mean() < 0.12

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import tarfile
+import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -10,12 +13,16 @@ from equipoise._core.checks import check_array, check_choice
 from equipoise.datasets.dataset import Dataset
 from equipoise.datasets.home import PathLike, data_home, find_file, folders, load_npz, missing
 
-IMBLEARN_BENCHMARK = (
-    "ecoli", "optical_digits", "satimage", "pen_digits", "abalone", "sick_euthyroid", "spectrometer",
-    "car_eval_34", "isolet", "us_crime", "yeast_ml8", "scene", "libras_move", "thyroid_sick", "coil_2000",
-    "arrhythmia", "solar_flare_m0", "oil", "car_eval_4", "wine_quality", "letter_img", "yeast_me2", "webpage",
-    "ozone_level", "mammography", "protein_homo", "abalone_19",
-)  # fmt: skip
+_SHAPES = {
+    "ecoli": (336, 7), "optical_digits": (5620, 64), "satimage": (6435, 36), "pen_digits": (10992, 16),
+    "abalone": (4177, 10), "sick_euthyroid": (3163, 42), "spectrometer": (531, 93), "car_eval_34": (1728, 21),
+    "isolet": (7797, 617), "us_crime": (1994, 100), "yeast_ml8": (2417, 103), "scene": (2407, 294),
+    "libras_move": (360, 90), "thyroid_sick": (3772, 52), "coil_2000": (9822, 85), "arrhythmia": (452, 278),
+    "solar_flare_m0": (1389, 32), "oil": (937, 49), "car_eval_4": (1728, 21), "wine_quality": (4898, 11),
+    "letter_img": (20000, 16), "yeast_me2": (1484, 8), "webpage": (34780, 300), "ozone_level": (2536, 72),
+    "mammography": (11183, 6), "protein_homo": (145751, 74), "abalone_19": (4177, 10),
+}  # fmt: skip
+IMBLEARN_BENCHMARK = tuple(_SHAPES)
 """The 27 sets of imbalanced-learn's benchmark (Ding 2011), in the order of their file numbers."""
 
 
@@ -27,18 +34,20 @@ def load_imblearn_benchmark(
     The files lie under ``imblearn_benchmark/zenodo`` in the data home. With ``download=True`` the archive is
     fetched from Zenodo by imbalanced-learn if the file is missing.
     """
-    from imblearn.datasets import fetch_datasets
-
     check_choice("name", name, IMBLEARN_BENCHMARK)
     folder = _benchmark_folder(data_home)
     file = f"x{IMBLEARN_BENCHMARK.index(name) + 1}data.npz"
     path = folder / "zenodo" / file
     if path.is_file():
         load_npz(path, "data", "label")  # says what is wrong with a damaged file
-    elif not download:
+        bunch = _fetch(name, folder, download=False)
+    elif download:
+        bunch = _fetch(name, folder, download=True)
+        if bunch.data.shape != _SHAPES[name]:
+            raise ValueError(f"{path} must have shape {_SHAPES[name]}, got {bunch.data.shape} from Zenodo")
+    else:
         advice = "Pass download=True to fetch the archive from Zenodo."
         raise missing(f"{name} of imbalanced-learn's benchmark", folder, f"zenodo/{file}", advice)
-    bunch = fetch_datasets(data_home=str(folder), filter_data=(name,), download_if_missing=download)[name]
     if not set(np.unique(bunch.target)) <= {-1, 1}:
         raise ValueError(f"{path}: labels must be -1 and 1, got {np.unique(bunch.target).tolist()}")
     return Dataset(
@@ -47,6 +56,15 @@ def load_imblearn_benchmark(
         name=name,
         target_names=("majority", "minority"),
     )
+
+
+def _fetch(name: str, folder: Path, *, download: bool) -> Any:
+    from imblearn.datasets import fetch_datasets
+
+    try:
+        return fetch_datasets(data_home=str(folder), filter_data=(name,), download_if_missing=download)[name]
+    except (OSError, EOFError, tarfile.TarError, zlib.error) as error:
+        raise OSError(f"could not get {name} of imbalanced-learn's benchmark from Zenodo: {error}") from error
 
 
 def available_imblearn_benchmark(data_home: PathLike | None = None) -> list[str]:
