@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.report.blocks import Figure
+from equipoise.report.blocks import Figure, Picture
 
 if TYPE_CHECKING:
     from equipoise.report.document import Report
@@ -24,6 +24,8 @@ def to_plain(value: Any) -> Any:
     """
     if isinstance(value, Figure):
         return {"kind": "figure", "caption": value.caption, "alt": value.alt}
+    if isinstance(value, Picture):
+        return {"kind": "picture", "name": value.name, "caption": value.caption, "alt": value.alt}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, Mapping):

@@ -14,6 +14,7 @@ from equipoise.report.blocks import (
     Figure,
     Interval,
     Note,
+    Picture,
     Row,
     Table,
     Text,
@@ -71,6 +72,12 @@ def _figure(block: Figure) -> Iterator[str]:
     yield f"*Figure: {escape(' '.join(filter(None, [block.caption, block.alt])))}*"
 
 
+def _picture(block: Picture) -> Iterator[str]:
+    yield f"![{escape(block.alt or block.caption)}]({block.name}.svg)"
+    if block.caption:
+        yield f"\n*{escape(block.caption)}*"
+
+
 def _code(block: Code) -> Iterator[str]:
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", block.text)), default=0))
     yield f"{fence}\n{block.text}\n{fence}"
@@ -90,8 +97,8 @@ def _details(block: Details) -> Iterator[str]:
 
 
 _RENDERERS: dict[type, Callable[[Any], Iterator[str]]] = {
-    Text: _text, Note: _note, Facts: _facts, Table: _table, Figure: _figure, Code: _code, Row: _row,
-    Details: _details,
+    Text: _text, Note: _note, Facts: _facts, Table: _table, Figure: _figure, Picture: _picture, Code: _code,
+    Row: _row, Details: _details,
 }  # fmt: skip
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import numbers
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -117,6 +119,48 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class Picture:
+    """A still picture as SVG, for pages that should stay small.
+
+    Parameters
+    ----------
+    svg
+        The picture's text.
+    name
+        Of the file ``name.svg`` that the Markdown page refers to and :meth:`Report.write` puts beside it.
+    caption, alt
+        A sentence below it, and a text for those who cannot see it.
+    """
+
+    svg: str = field(repr=False)
+    name: str
+    caption: str = ""
+    alt: str = ""
+    kind: str = field(default="picture", init=False)
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", self.name):
+            raise ValueError(f"name must be letters, digits, dots and dashes, got {self.name!r}")
+
+    @property
+    def address(self) -> str:
+        """The picture itself as an address, for an image on a page that asks nobody."""
+        return "data:image/svg+xml;base64," + base64.b64encode(self.svg.encode()).decode()
+
+    @classmethod
+    def from_matplotlib(cls, figure: Any, name: str, caption: str = "", alt: str = "") -> Picture:
+        """A matplotlib figure; the same figure gives the same text."""
+        import io
+
+        import matplotlib
+
+        text = io.StringIO()
+        with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
+            figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+        return cls(text.getvalue(), name, caption, alt)
+
+
+@dataclass(frozen=True)
 class Code:
     """Text in a fixed-width font, such as a command."""
 
@@ -141,7 +185,7 @@ class Details:
     kind: str = field(default="details", init=False)
 
 
-Block = Text | Note | Facts | Table | Figure | Code | Row | Details
+Block = Text | Note | Facts | Table | Figure | Picture | Code | Row | Details
 
 
 def is_number(value: Any) -> bool:

@@ -9,8 +9,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from equipoise._core.files import replacing
-from equipoise.report.blocks import Block
+from equipoise._core.checks import check_choice
+from equipoise._core.files import replacing, write_text
+from equipoise.report.blocks import Block, Details, Picture, Row
 
 
 @dataclass(frozen=True)
@@ -78,12 +79,39 @@ class Report:
 
         return render(self)
 
-    def write(self, folder: str | PathLike[str], name: str = "report") -> dict[str, Path]:
-        """Write ``name.html``, ``name.md`` and ``name.json``; each is whole or absent."""
-        texts = {"html": self.to_html(), "md": self.to_markdown(), "json": self.to_json()}
+    @property
+    def pictures(self) -> list[Picture]:
+        """Every picture, wherever it stands."""
+        return [picture for section in self.sections for picture in _pictures(section.blocks)]
+
+    def write(
+        self,
+        folder: str | PathLike[str],
+        name: str = "report",
+        *,
+        kinds: Sequence[str] = ("html", "md", "json"),
+    ) -> dict[str, Path]:
+        """Write ``name.html``, ``name.md`` and ``name.json`` (those of ``kinds``) and the pictures.
+
+        Each file is whole or absent.
+        """
+        render = {"html": self.to_html, "md": self.to_markdown, "json": self.to_json}
+        texts = {kind: render[check_choice("kind", kind, render)]() for kind in kinds}
         paths = {}
+        for picture in self.pictures:
+            write_text(Path(folder) / f"{picture.name}.svg", picture.svg)
         for kind, text in texts.items():
             paths[kind] = Path(folder) / f"{name}.{kind}"
             with replacing(paths[kind]) as temporary:
                 temporary.write_text(text, encoding="utf-8", errors="replace")
         return paths
+
+
+def _pictures(blocks: Sequence[Block]) -> list[Picture]:
+    found: list[Picture] = []
+    for block in blocks:
+        if isinstance(block, Picture):
+            found.append(block)
+        elif isinstance(block, (Row, Details)):
+            found += _pictures(block.blocks)
+    return found
