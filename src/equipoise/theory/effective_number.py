@@ -10,8 +10,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtr
 
-from equipoise._core.checks import FloatArray, check_array, check_counts, check_in_range, check_integer
+from equipoise._core.checks import (
+    FloatArray,
+    check_array,
+    check_counts,
+    check_in_range,
+    check_integer,
+    check_positive,
+)
 from equipoise._core.random import RandomState, as_generator
 
 
@@ -39,6 +47,27 @@ def effective_number(n: npt.ArrayLike, beta: npt.ArrayLike, offset: npt.ArrayLik
     with np.errstate(divide="ignore", invalid="ignore"):
         covered = -np.expm1(np.where(counts > 0, counts * np.log1p(-free * novel), 0.0)) / free
     return np.asarray(np.where(free > 0, covered, counts * novel))
+
+
+def effective_number_path(offsets: npt.ArrayLike, beta: float, *, enlarged: bool = False) -> FloatArray:
+    """E_1 … E_n by the recursion of Eq 12, with an offset p₂(x) of its own for each sample.
+
+    E_i = E_{i−1} + (1 − p₁)(1 − p₂(x_i))·v_i with p₁ = (1−β)·E_{i−1} and unit volume v_i = 1. With ``enlarged``,
+    v_i = 1/(1 − p₂(x_i)) = 1/p(y|x_i) (Eq 14), and the offsets cancel: that is Lemma 1, the reason for
+    the weight 1/p in Eq 17.
+
+    >>> effective_number_path([0.0, 0.0], beta=0.9)
+    array([1. , 1.9])
+    >>> effective_number_path([0.3, 0.7], beta=0.9, enlarged=True)
+    array([1. , 1.9])
+    """
+    novel = 1 - check_in_range("offsets", offsets, 0, 1, closed="left")
+    free = 1 - float(check_in_range("beta", beta, 0, 1))
+    path, covered = np.empty(novel.size), 0.0
+    for i, share in enumerate(novel):
+        covered += (1 - free * covered) * (1.0 if enlarged else share)
+        path[i] = covered
+    return path
 
 
 def effective_number_weights(
@@ -184,3 +213,71 @@ def class_factor(mean_scatter: npt.ArrayLike, weights: npt.ArrayLike) -> FloatAr
     fill = scatter[known].mean() if known.any() else 1.0
     factor = np.where(known, scatter, fill) * weights
     return np.asarray(factor * factor.size / factor.sum())
+
+
+@dataclass(frozen=True)
+class LinearSplit:
+    """The best linear boundary between class −1 and class +1 along the line of their centers.
+
+    ``threshold`` is measured from the midpoint, in units of the smaller class's radius or deviation.
+    """
+
+    threshold: float
+    accuracy_negative: float
+    accuracy_positive: float
+
+    @property
+    def gap(self) -> float:
+        """How much better the compact class −1 is classified than class +1."""
+        return self.accuracy_negative - self.accuracy_positive
+
+
+def disc_split(radius_ratio: float, prior_ratio: float) -> LinearSplit:
+    """The best linear classifier of Eq 6: uniform discs of radius K and 1 around ±(1, 1), with p₊ : p₋ =
+    ``prior_ratio``.
+
+    Theorem 1: at p₊ : p₋ = K² : 1 (equal densities) class +1 is classified better. Theorem 2: at 1 : 1
+    class −1 is. Both hold
+    where the discs overlap without one lying in the other, 2√2 − 1 < K < 2√2 + 1; below that nothing is
+    misclassified. (The printed proofs call the larger disc r₋.)
+
+    The error's slope is the difference of the chords' weighted lengths, whose square is a quadratic in the
+    threshold; its roots and the discs' edges are all the candidates for the minimum.
+
+    >>> disc_split(2.0, 4.0).gap < 0 < disc_split(2.0, 1.0).gap
+    True
+    """
+    K = float(check_in_range("radius_ratio", radius_ratio, 1, closed="neither"))
+    odds = float(check_positive("prior_ratio", prior_ratio))
+    center = np.sqrt(2)
+    a = (odds / K**2) ** 2
+    roots = np.roots([1 - a, 2 * center * (1 + a), 2 - 1 - a * (2 - K**2)])
+    edges = [center - K, center + K, -center - 1, 1 - center]
+    candidates = np.array([*roots[np.abs(roots.imag) < 1e-12].real, *edges])
+    negative = 1 - _disc_beyond(candidates + center)
+    positive = 1 - _disc_beyond((center - candidates) / K)
+    best = int(np.argmin(-(odds * positive + negative)))
+    return LinearSplit(float(candidates[best]), float(negative[best]), float(positive[best]))
+
+
+def _disc_beyond(height: FloatArray) -> FloatArray:
+    """The part of the unit disc's area beyond a chord at this signed distance from its center."""
+    h = np.clip(height, -1, 1)
+    return np.asarray((np.arccos(h) - h * np.sqrt(1 - h**2)) / np.pi)
+
+
+def gaussian_split(deviation_ratio: float, separation: float) -> LinearSplit:
+    """The best linear classifier of Eq 8: N(±θ, σ²I) with σ₊ : σ₋ = K : 1, equal priors, s = ‖θ‖/σ₋ = √d·η/σ₋.
+
+    Equal densities on the line of centers give the threshold t with t + s = KR − B, so the accuracies are
+    Φ(KR − B) and Φ(KB − R), B = 2s/(K²−1), R = √(B² + 2 log K/(K²−1)). The gap is P{B − KR ≤ N(0,1) ≤ R − KB} > 0:
+    Eq 9 with its bounds the right way round.
+
+    >>> round(gaussian_split(2.0, 1.0).gap, 4)
+    0.2436
+    """
+    K = float(check_in_range("deviation_ratio", deviation_ratio, 1, closed="neither"))
+    s = float(check_in_range("separation", separation, 0))
+    B = 2 * s / (K**2 - 1)
+    R = np.sqrt(B**2 + 2 * np.log(K) / (K**2 - 1))
+    return LinearSplit(float(K * R - B - s), float(ndtr(K * R - B)), float(ndtr(K * B - R)))

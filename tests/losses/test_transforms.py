@@ -1,0 +1,187 @@
+"""The equations under vmap, grad and compile; statistics; what only single losses have."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from equipoise.losses import functional as L
+from equipoise.losses._statistics import ClassStatistics
+from equipoise.theory.effective_number import ScatterStatistics, class_factor, effective_number_weights
+from loss_cases import NAMES, batch, call, counts_of, make
+
+COUNTS = counts_of(5)
+LOG_PRIOR = torch.tensor(np.log(COUNTS / COUNTS.sum()))
+WEIGHT = torch.tensor([0.2, 0.5, 1.0, 1.3, 2.0], dtype=torch.float64)
+SIGMA = torch.rand(5, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+
+EQUATIONS = {
+    "cross_entropy": lambda z, y, f, w: L.cross_entropy(z, y),
+    "weighted": lambda z, y, f, w: L.cross_entropy(z, y, class_weight=WEIGHT),
+    "focal": lambda z, y, f, w: L.focal_loss(z, y, phi=0.5, alpha=WEIGHT),
+    "class_balanced": lambda z, y, f, w: L.class_balanced_loss(z, y, WEIGHT, phi=1.0),
+    "lq": lambda z, y, f, w: L.lq_loss(z, y),
+    "nenum": lambda z, y, f, w: L.nenum_loss(z, y, WEIGHT, WEIGHT / 3, offset="none"),
+    "center": lambda z, y, f, w: L.center_loss(z, y, f, w),
+    "logit_adjusted": lambda z, y, f, w: L.logit_adjusted_loss(z, y, LOG_PRIOR),
+    "vs": lambda z, y, f, w: L.vs_loss(z, y, LOG_PRIOR),
+    "ldam": lambda z, y, f, w: L.ldam_loss(z, y, WEIGHT / 4),
+    "kps": lambda z, y, f, w: L.kps_loss(z, y, 1 + WEIGHT, WEIGHT / 4),
+    "isda_diagonal": lambda z, y, f, w: L.isda_loss(z, y, w, SIGMA),
+    "large_margin": lambda z, y, f, w: L.large_margin_loss(z, y, f, w, margin=3),
+    "combined": lambda z, y, f, w: L.combined_loss(
+        z, y, WEIGHT, offset=z.detach().sigmoid(), scatter=(w @ w.T).detach()
+    ),
+    "lpl": lambda z, y, f, w: L.lpl_loss(z, y, 2 * WEIGHT - 1),
+    "lpl_steps": lambda z, y, f, w: L.lpl_loss(z, y, 2 * WEIGHT - 1, step_size=0.5),
+}
+
+
+def inputs(seed=0, n=7):
+    logits, target, extras = batch(n, 5, d=6, seed=seed)
+    return logits, target, extras["features"], extras["head_weight"]
+
+
+@pytest.mark.parametrize("name", EQUATIONS)
+def test_vmap_over_batches_is_a_loop(name):
+    stacked = [torch.stack(parts) for parts in zip(*(inputs(seed) for seed in range(3)), strict=True)]
+    mapped = torch.vmap(EQUATIONS[name])(*stacked)
+    torch.testing.assert_close(mapped, torch.stack([EQUATIONS[name](*inputs(seed)) for seed in range(3)]))
+
+
+@pytest.mark.parametrize("name", [n for n in EQUATIONS if not n.startswith("lpl")])
+def test_per_sample_gradients(name):
+    """vmap of grad over samples, as for influence functions or private training."""
+    z, y, f, w = inputs()
+
+    def one(z, y, f, w):
+        return EQUATIONS[name](z.unsqueeze(0), y.unsqueeze(0), f.unsqueeze(0), w)
+
+    gradients = torch.vmap(torch.func.grad(one), in_dims=(0, 0, 0, None))(z, y, f, w)
+    for i in range(3):
+        alone = torch.func.grad(one)(z[i], y[i], f[i], w)
+        torch.testing.assert_close(gradients[i], alone)
+
+
+@pytest.mark.parametrize("name", [n for n in EQUATIONS if not n.startswith(("lpl", "combined"))])
+def test_gradients_of_the_equations(name):
+    z, y, f, w = inputs()
+    for leaf in (z, f, w):
+        leaf.requires_grad_()
+    assert torch.autograd.gradcheck(lambda z, f, w: EQUATIONS[name](z, y, f, w), (z, f, w))
+
+
+def test_gradient_runs_through_offset_and_scatter():
+    """Meta-learning needs the derivative of Eq 20 by h and DS."""
+    z, y, _, _ = inputs()
+    h = torch.rand(7, 5, dtype=torch.float64, requires_grad=True)
+    scatter = torch.rand(5, 5, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(
+        lambda h, s: L.combined_loss(z, y, WEIGHT, offset=h, scatter=s), (h, scatter)
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["vs", *(pytest.param(n, marks=pytest.mark.slow) for n in EQUATIONS if n != "vs")]
+)
+def test_compiles_to_one_graph(name):
+    values = inputs()
+    values[0].requires_grad_()
+    compiled = torch.compile(EQUATIONS[name], backend="aot_eager", fullgraph=True)
+    value = compiled(*values)
+    torch.testing.assert_close(value, EQUATIONS[name](*values))
+    (gradient,) = torch.autograd.grad(value, values[0])
+    torch.testing.assert_close(gradient, torch.autograd.grad(EQUATIONS[name](*values), values[0])[0])
+    torch._dynamo.reset()
+
+
+@pytest.mark.slow
+def test_compiles_with_the_default_backend():
+    values = inputs()
+    for name in ("focal", "nenum", "kps"):
+        torch.testing.assert_close(torch.compile(EQUATIONS[name])(*values), EQUATIONS[name](*values))
+    torch._dynamo.reset()
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMES) - {"isda", "center", "nenum", "combined", "disturblabel"}))
+def test_modules_under_vmap_without_value_checks(name):
+    """Those without running statistics; the others gather them, which vmap cannot."""
+    loss = make(name, 5, validate=False).double()
+    parts = [batch(6, 5, seed=seed) for seed in range(3)]
+    logits, target = torch.stack([p[0] for p in parts]), torch.stack([p[1] for p in parts])
+    extras = {k: torch.stack([p[2][k] for p in parts]) for k in loss.requires}
+    mapped = torch.vmap(lambda z, y, e: loss(z, y, **e))(logits, target, extras)
+    torch.testing.assert_close(mapped, torch.stack([call(loss, *part) for part in parts]))
+
+
+def test_statistics_agree_with_theory_and_merge():
+    logits, target, extras = batch(200, 5, seed=4)
+    weight = extras["head_weight"]
+    theory = ScatterStatistics.empty(5)
+    theory.update(logits.numpy(), target.numpy())
+    parts = [ClassStatistics(5).double() for _ in range(2)]
+    for number, rows in enumerate(torch.arange(200).split(33)):
+        p = F.softmax(logits[rows], 1).gather(1, target[rows, None])[:, 0]
+        parts[number % 2].update(logits[rows], target[rows], p)
+    merged = ClassStatistics(5).double()
+    for name, buffer in merged.named_buffers():
+        buffer.copy_(getattr(parts[0], name) + getattr(parts[1], name))
+    np.testing.assert_allclose(merged.scatter(weight), theory.scatter(weight.numpy()), rtol=1e-8)
+    np.testing.assert_allclose(merged.mean_scatter(weight), theory.mean_scatter(weight.numpy()), rtol=1e-8)
+    p = F.softmax(logits, 1).gather(1, target[:, None])[:, 0]
+    mean = torch.stack([p[target == c].mean() for c in range(5)])
+    torch.testing.assert_close(merged.mean_probability(torch.zeros(5).double()), mean)
+    merged.reset()
+    assert all((buffer == 0).all() for _, buffer in merged.named_buffers())
+
+
+def test_nenum_learns_scatter_from_an_epoch():
+    logits, target, extras = batch(300, 5, seed=4)
+    loss = make("nenum", 5, COUNTS, beta=0.99).double()
+    loss.start_epoch(0, 2)
+    for rows in torch.arange(300).split(50):
+        call(
+            loss,
+            logits[rows],
+            target[rows],
+            {k: v if k == "head_weight" else v[rows] for k, v in extras.items()},
+        )
+    loss.end_epoch()
+    theory = ScatterStatistics.empty(5)
+    theory.update(logits.numpy(), target.numpy())
+    scatter = theory.mean_scatter(extras["head_weight"].numpy())
+    expected = class_factor(scatter, effective_number_weights(COUNTS, 0.99))
+    np.testing.assert_allclose(loss.class_factor, expected, rtol=1e-6)
+    assert loss.class_factor.sum() == pytest.approx(5)
+
+
+def test_nenum_with_equal_scatter_stays_class_balanced():
+    """Logits that differ by the same spread for every pair leave the factor at the class-balanced weights."""
+    loss = make("nenum", 2, [90, 10], beta=0.99, r=0.0).double()
+    spread = torch.tensor([-1.0, 0.0, 1.0], dtype=torch.float64)
+    logits = torch.zeros(6, 2, dtype=torch.float64)
+    logits[:3, 0], logits[3:, 1] = spread, spread
+    target = torch.tensor([0, 0, 0, 1, 1, 1])
+    head = torch.eye(2, dtype=torch.float64)
+    loss(logits, target, head_weight=head)
+    loss.end_epoch()
+    balanced = make("classbalanced", 2, [90, 10], beta=0.99).double()
+    torch.testing.assert_close(loss(logits, target, head_weight=head), balanced(logits, target))
+
+
+def test_evaluation_gathers_nothing():
+    for name in ("nenum", "combined", "isda", "center"):
+        loss = make(name, 5).double()
+        call(loss, *batch(20, 5))
+        loss.eval()
+        before = copy.deepcopy(loss.state_dict())
+        call(loss, *batch(20, 5, seed=9))
+        loss.train()
+        loss.gathers = False
+        call(loss, *batch(20, 5, seed=9))
+        for key, value in loss.state_dict().items():
+            torch.testing.assert_close(value, before[key])
