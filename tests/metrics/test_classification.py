@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import imblearn.metrics
 import numpy as np
 import pytest
@@ -57,7 +59,7 @@ def test_perfect_prediction_is_best(name):
 
 
 @given(labelings())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_agreement_with_the_libraries(data):
     true, predicted = data
     assume(np.isin(predicted, true).all())
@@ -82,7 +84,7 @@ def test_agreement_with_the_libraries(data):
 
 
 @given(labelings(2))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_laws_of_two_classes(data):
     true, predicted = data
     up, down = metrics.recall(true, predicted), metrics.specificity(true, predicted)
@@ -195,7 +197,7 @@ def test_one_class_only_is_an_error(name):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: metrics.recall([0, 1], [0, 2], labels=[0, 1]), "y_pred has the unknown label .*2"),
+        (lambda: metrics.recall([0, 1], [0, 2], labels=[0, 1]), "y_pred has the unknown label 2"),
         (lambda: metrics.recall([0, 1], [0, 1], pos_label=7), r"pos_label must be .* \[0, 1\], got 7"),
         (lambda: metrics.recall([0, 1, 2], [0, 1, 1], average="binary"), "pos_label must be given"),
         (lambda: metrics.recall([0, 1], [0, 1], average="micro"), "average must be one of .* got 'micro'"),
@@ -255,3 +257,12 @@ def test_scorer_serves_scikit_learn():
         np.testing.assert_allclose(ours, cross_val_score(LogisticRegression(), X, y, scoring=theirs, cv=3))
     digits = np.digitize(X[:, 0], [-1, 1])
     assert (cross_val_score(LogisticRegression(), X, digits, scoring=get_metric("auc").scorer) > 0.5).all()
+
+
+def test_a_metric_is_hashable_and_travels_to_workers():
+    for name in METRICS:
+        assert pickle.loads(pickle.dumps(METRICS[name])) == METRICS[name]  # noqa: S301
+    metric = get_metric("expected_cost", cost_matrix=np.array([[0, 1], [5, 0]]))
+    again = pickle.loads(pickle.dumps(metric))  # noqa: S301
+    assert again([0, 1], [0, 0]) == metric([0, 1], [0, 0]) == 2.5
+    assert len({METRICS["auc"], get_metric("auc"), get_metric("f_beta", beta=2)}) == 2

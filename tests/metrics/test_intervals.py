@@ -23,7 +23,7 @@ def arguments(name, n_classes):
     y, proba = sample(n_classes)
     keywords = {"cost_matrix": 1 - np.eye(n_classes)} if name == "expected_cost" else {}
     metric = metrics.get_metric(name, **keywords)
-    values, more = metric.arguments(proba, y, None, None)
+    values, more = metric.arguments(y, proba)
     return metric, y, values, more
 
 

@@ -47,7 +47,7 @@ def test_constrained_points_are_exact(data, r):
 
 
 @given(scorings())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_the_threshold_does_what_the_point_says(data):
     true, score = data
     for objective in ("f_beta", "balanced_accuracy", "g_mean", "accuracy", "recall", "precision"):

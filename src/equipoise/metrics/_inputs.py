@@ -55,7 +55,9 @@ def classes_of(labels: npt.ArrayLike | None, *given: tuple[str, AnyArray]) -> An
     for name, values in given:
         unknown = np.setdiff1d(values, classes)
         if unknown.size:
-            raise ValueError(f"{name} has the unknown label {unknown[0]!r}; labels are {classes.tolist()}")
+            raise ValueError(
+                f"{name} has the unknown label {unknown.tolist()[0]!r}; labels are {classes.tolist()}"
+            )
     return classes
 
 
@@ -68,7 +70,7 @@ def encode(values: AnyArray, classes: AnyArray) -> IntArray:
 def require_two_classes(y_true: AnyArray) -> None:
     found = np.unique(y_true)
     if found.size < 2:
-        raise ValueError(f"y_true must have at least two classes, got only {found[0]!r}")
+        raise ValueError(f"y_true must have at least two classes, got only {found.tolist()[0]!r}")
 
 
 def check_weight(sample_weight: npt.ArrayLike | None, y_true: AnyArray) -> FloatArray | None:

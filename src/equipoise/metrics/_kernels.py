@@ -1,13 +1,14 @@
 """The metrics' equations on counts, for many weightings of the samples at once.
 
 A bootstrap resample is a vector of counts, one a sample. So each metric is also a function of a weight
-matrix of the shape (resamples, samples): labels become weighted confusion matrices, scores become weighted
+matrix of the shape (resamples, samples): labels become weighted tallies a class, scores become weighted
 counts along one sorted list of thresholds, losses become weighted means. Nothing is sorted or encoded twice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -28,38 +29,55 @@ def ratio(numerator: FloatArray, denominator: FloatArray, empty: float = 0.0) ->
     return np.divide(numerator, denominator, out=out, where=denominator != 0)
 
 
-# --- confusion matrices (..., C, C), rows are the truth ---------------------------------------------------
+# --- tallies of labels, (resamples, classes) -------------------------------------------------------------
 
 
-def confusion(true: IntArray, predicted: IntArray, n_classes: int, weights: FloatArray) -> FloatArray:
-    """Weighted confusion matrices, one a row of ``weights``."""
-    n = true.size
-    cells = sparse.csr_array(
-        (np.ones(n), (true * n_classes + predicted, np.arange(n))), shape=(n_classes**2, n)
-    )
-    sums = np.asarray(cells @ weights.T, dtype=np.float64)
-    return sums.T.reshape(-1, n_classes, n_classes)
+@dataclass(frozen=True)
+class Tallies:
+    """Weight of the samples a class: those it is called rightly, those that are it, those that are called it."""
+
+    hits: FloatArray
+    actual: FloatArray
+    called: FloatArray
+
+    @property
+    def total(self) -> FloatArray:
+        return self.actual.sum(-1)
 
 
-def class_recalls(counts: FloatArray) -> FloatArray:
+def tally(true: IntArray, predicted: IntArray, n_classes: int, weights: FloatArray) -> Tallies:
+    """Margins and diagonal of the weighted confusion matrices, one a row of ``weights``."""
+
+    def sums(codes: IntArray, values: FloatArray) -> FloatArray:
+        which = sparse.csr_array((values, (codes, np.arange(codes.size))), shape=(n_classes, codes.size))
+        return np.asarray(which @ weights.T, dtype=np.float64).T
+
+    ones = np.ones(true.size)
+    return Tallies(sums(true, (true == predicted) * ones), sums(true, ones), sums(predicted, ones))
+
+
+def class_recalls(counts: Tallies) -> FloatArray:
     """Share of each class that is found; NaN where the class does not occur."""
-    return ratio(np.diagonal(counts, axis1=-2, axis2=-1), counts.sum(-1), np.nan)
+    return ratio(counts.hits, counts.actual, np.nan)
 
 
-def class_specificities(counts: FloatArray) -> FloatArray:
+def class_specificities(counts: Tallies) -> FloatArray:
     """Share of the other classes that is not called this class; NaN where the class does not occur."""
-    hit, row, column = np.diagonal(counts, axis1=-2, axis2=-1), counts.sum(-1), counts.sum(-2)
-    rest = counts.sum((-2, -1))[..., None] - row
-    return np.where(row > 0, ratio(rest - column + hit, rest, np.nan), np.nan)
+    rest = counts.total[..., None] - counts.actual
+    cleared = ratio(rest - counts.called + counts.hits, rest, np.nan)
+    return np.where(counts.actual > 0, cleared, np.nan)
 
 
-def class_precisions(counts: FloatArray) -> FloatArray:
-    return ratio(np.diagonal(counts, axis1=-2, axis2=-1), counts.sum(-2))
+def class_precisions(counts: Tallies) -> FloatArray:
+    return ratio(counts.hits, counts.called)
 
 
-def class_f_betas(counts: FloatArray, beta: float = 1.0) -> FloatArray:
-    hit, row, column = np.diagonal(counts, axis1=-2, axis2=-1), counts.sum(-1), counts.sum(-2)
-    return ratio((1 + beta**2) * hit, beta**2 * row + column)
+def class_f_betas(counts: Tallies, beta: float = 1.0) -> FloatArray:
+    return ratio((1 + beta**2) * counts.hits, beta**2 * counts.actual + counts.called)
+
+
+def error_rate(counts: Tallies) -> FloatArray:
+    return 1 - counts.hits.sum(-1) / counts.total
 
 
 def mean_present(values: FloatArray) -> FloatArray:
@@ -67,22 +85,22 @@ def mean_present(values: FloatArray) -> FloatArray:
     return np.nanmean(values, axis=-1)
 
 
-def g_mean_macro(counts: FloatArray) -> FloatArray:
+def g_mean_macro(counts: Tallies) -> FloatArray:
     return np.sqrt(mean_present(class_recalls(counts)) * mean_present(class_specificities(counts)))
 
 
-def g_mean_per_class(counts: FloatArray) -> FloatArray:
+def g_mean_per_class(counts: Tallies) -> FloatArray:
     return mean_present(np.sqrt(class_recalls(counts) * class_specificities(counts)))
 
 
-def g_mean_product(counts: FloatArray) -> FloatArray:
+def g_mean_product(counts: Tallies) -> FloatArray:
     recalls = class_recalls(counts)
     with np.errstate(divide="ignore"):  # a class without a hit makes the product zero
         return np.exp(mean_present(np.log(recalls)))
 
 
-def from_confusion(kernel: Callable[[FloatArray], FloatArray]) -> Callable[..., Statistic]:
-    """A metric that is one number of the confusion matrix, as a statistic of the weights."""
+def from_tallies(kernel: Callable[[Tallies], FloatArray]) -> Callable[..., Statistic]:
+    """A metric that is one number of the tallies, as a statistic of the weights."""
 
     def prepare(
         y_true: npt.ArrayLike, y_pred: npt.ArrayLike, *, labels: npt.ArrayLike | None = None
@@ -90,7 +108,7 @@ def from_confusion(kernel: Callable[[FloatArray], FloatArray]) -> Callable[..., 
         true, predicted, _, _ = label_input(y_true, y_pred, labels)
         classes = np.union1d(true, predicted)
         a, b = encode(true, classes), encode(predicted, classes)
-        return lambda weights: kernel(confusion(a, b, classes.size, weights))
+        return lambda weights: kernel(tally(a, b, classes.size, weights))
 
     return prepare
 
@@ -122,7 +140,7 @@ def from_classes(
             position = classes.tolist().index(positive_class(classes, pos_label))
 
         def statistic(weights: FloatArray) -> FloatArray:
-            values = kernel(confusion(a, b, classes.size, weights), **params)
+            values = kernel(tally(a, b, classes.size, weights), **params)
             return mean(values) if position is None else values[..., position]
 
         return statistic

@@ -56,7 +56,7 @@ class Metric:
     multiclass: bool
     bounds: tuple[float, float]
     weighted: Callable[..., Statistic] | None = field(default=None, repr=False)
-    params: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     @property
     def summary(self) -> str:
@@ -80,8 +80,16 @@ class Metric:
         """Whether ``a`` beats ``b``; NaN never does."""
         return bool(np.isfinite(a) and (not np.isfinite(b) or self.sign * a > self.sign * b))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (self.name.partition("(")[0], dict(self.params))
+
     def arguments(
-        self, proba: npt.ArrayLike, y_true: npt.ArrayLike, labels: npt.ArrayLike | None, pos_label: Any
+        self,
+        y_true: npt.ArrayLike,
+        proba: npt.ArrayLike,
+        *,
+        labels: npt.ArrayLike | None = None,
+        pos_label: Any = None,
     ) -> tuple[AnyArray, dict[str, Any]]:
         """From class probabilities to this metric's second argument and keywords."""
         _, table, classes, _ = proba_input(y_true, proba, labels)
@@ -110,7 +118,7 @@ class Metric:
 
         ``labels`` names the columns of ``proba`` and is needed when ``y_true`` lacks a class.
         """
-        values, keywords = self.arguments(proba, y_true, labels, pos_label)
+        values, keywords = self.arguments(y_true, proba, labels=labels, pos_label=pos_label)
         return self(y_true, values, sample_weight=sample_weight, **keywords)
 
     def scorer(self, estimator: Any, X: Any, y: Any) -> float:
@@ -180,6 +188,11 @@ def get_metric(name: str | Metric, **params: Any) -> Metric:
         return found
     shown = ", ".join(f"{key}={value!r}" for key, value in params.items())
     return replace(found, name=f"{found.name}({shown})", params={**found.params, **params})
+
+
+def _restore(name: str, params: dict[str, Any]) -> Metric:
+    """For pickle, which cannot carry the closures: workers find the metric by its name."""
+    return get_metric(name, **params)
 
 
 def _parse(name: str) -> tuple[str, dict[str, Any]]:

@@ -47,8 +47,9 @@ def brier(
 
 def _logs(y_true: npt.ArrayLike, proba: npt.ArrayLike, *, labels: npt.ArrayLike | None = None) -> FloatArray:
     codes, table, _, _ = proba_input(y_true, proba, labels)
+    truth = table[np.arange(codes.size), codes] / table.sum(axis=1)
     tiny = np.finfo(np.float64).eps
-    return -np.log(np.clip(table[np.arange(codes.size), codes], tiny, 1 - tiny))
+    return -np.log(np.clip(truth, tiny, 1 - tiny))
 
 
 @metric(needs="proba", greater_is_better=False, bounds=(0.0, np.inf), weighted=kernels.from_losses(_logs))
@@ -64,8 +65,10 @@ def log_loss(
     >>> log_loss([0, 1], [0.5, 0.5])
     0.693...
     """
-    _, _, _, weight = proba_input(y_true, proba, labels, sample_weight)
-    return float(np.average(_logs(y_true, proba, labels=labels), weights=weight))
+    codes, table, classes, weight = proba_input(y_true, proba, labels, sample_weight)
+    table = table / table.sum(axis=1, keepdims=True)
+    score = sklearn.metrics.log_loss(codes, table, labels=np.arange(classes.size), sample_weight=weight)
+    return float(score)
 
 
 @dataclass(frozen=True)

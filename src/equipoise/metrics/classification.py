@@ -177,7 +177,7 @@ def f_beta(
     )
 
 
-@metric(needs="labels", weighted=kernels.from_confusion(lambda m: kernels.class_f_betas(m).mean(-1)))
+@metric(needs="labels", weighted=kernels.from_tallies(lambda m: kernels.class_f_betas(m).mean(-1)))
 def macro_f1(
     y_true: npt.ArrayLike,
     y_pred: npt.ArrayLike,
@@ -194,7 +194,7 @@ def macro_f1(
 
 
 @metric(
-    needs="labels", weighted=kernels.from_confusion(lambda m: kernels.mean_present(kernels.class_recalls(m)))
+    needs="labels", weighted=kernels.from_tallies(lambda m: kernels.mean_present(kernels.class_recalls(m)))
 )
 def balanced_accuracy(
     y_true: npt.ArrayLike,
@@ -225,7 +225,7 @@ def _g_mean_input(
     return true, predicted, {"labels": np.unique(true), "sample_weight": weight}
 
 
-@metric(needs="labels", weighted=kernels.from_confusion(kernels.g_mean_macro))
+@metric(needs="labels", weighted=kernels.from_tallies(kernels.g_mean_macro))
 def g_mean(
     y_true: npt.ArrayLike,
     y_pred: npt.ArrayLike,
@@ -245,7 +245,7 @@ def g_mean(
     return float(imblearn.metrics.geometric_mean_score(true, predicted, average="macro", **keywords))
 
 
-@metric(needs="labels", weighted=kernels.from_confusion(kernels.g_mean_per_class))
+@metric(needs="labels", weighted=kernels.from_tallies(kernels.g_mean_per_class))
 def g_mean_per_class(
     y_true: npt.ArrayLike,
     y_pred: npt.ArrayLike,
@@ -263,7 +263,7 @@ def g_mean_per_class(
     return float(np.mean(each))
 
 
-@metric(needs="labels", weighted=kernels.from_confusion(kernels.g_mean_product))
+@metric(needs="labels", weighted=kernels.from_tallies(kernels.g_mean_product))
 def g_mean_product(
     y_true: npt.ArrayLike,
     y_pred: npt.ArrayLike,
@@ -283,9 +283,7 @@ def g_mean_product(
 @metric(
     needs="labels",
     greater_is_better=False,
-    weighted=kernels.from_confusion(
-        lambda m: 1 - np.diagonal(m, axis1=-2, axis2=-1).sum(-1) / m.sum((-2, -1))
-    ),
+    weighted=kernels.from_tallies(kernels.error_rate),
 )
 def top1_error(
     y_true: npt.ArrayLike,
@@ -451,9 +449,9 @@ def per_class(
     np.float64(0.5)
     """
     true, predicted, classes, _ = label_input(y_true, y_pred, labels)
-    counts = kernels.confusion(
+    counts = kernels.tally(
         encode(true, classes), encode(predicted, classes), classes.size, np.ones((1, true.size))
-    )[0]
+    )
     sensitivity, rest = kernels.class_recalls(counts), kernels.class_specificities(counts)
     columns = {
         "recall": sensitivity,
@@ -461,6 +459,7 @@ def per_class(
         "precision": kernels.class_precisions(counts),
         "f1": kernels.class_f_betas(counts),
         "g_mean": np.sqrt(sensitivity * rest),
-        "support": counts.sum(axis=1).astype(int),
+        "support": counts.actual.astype(int),
     }
-    return pd.DataFrame(columns, index=pd.Index(classes, name="class"))
+    table = {name: values[0] for name, values in columns.items()}
+    return pd.DataFrame(table, index=pd.Index(classes, name="class"))

@@ -293,7 +293,7 @@ def interval_table(
     rows = {}
     for name in metrics:
         found = get_metric(name)
-        values, keywords = found.arguments(table, true, classes, pos_label)
+        values, keywords = found.arguments(true, table, labels=classes, pos_label=pos_label)
         got = bootstrap_interval(found, true, values, random_state=seed, **options, **keywords)
         rows[found.name] = (got.estimate, got.low, got.high, got.standard_error)
     columns = ["estimate", "low", "high", "standard_error"]

@@ -71,7 +71,7 @@ class ThresholdCurve:
 
 @dataclass(frozen=True)
 class OperatingPoint:
-    """A threshold and what it does."""
+    """A threshold and what it does; +∞ means that nothing is called positive."""
 
     threshold: float
     value: float
