@@ -1,0 +1,168 @@
+"""Newton's method along the branch of students that follow the teacher, for many points at once.
+
+Every point starts from the solution at ρ = ½, where the dummy classifier is never the better one. Almost
+always one run of Newton from there reaches ρ; where it does not, the branch is followed in logit ρ with an
+adaptive step until it arrives or ends. The sign of the Jacobian's determinant tells a fold that was passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from equipoise._core.checks import FloatArray
+from equipoise.theory.anomaly.equations import Problem, log_partition_and_error, residual_and_jacobian
+
+BLOCK = 192  # points solved together: bounds the memory (about 20 MB) whatever the grid
+_TARGET = 1e-11  # Newton goes on until here; what is promised is _PROMISE
+_PROMISE = 1e-9
+_LONGEST_MOVE = 1.0  # of a Newton step, in log R̂, log q̂ and b
+_STEPS = 16
+_PLAIN = 20
+_SHORTEST = 1.0 / 128  # continuation gives up when its step falls below this share of the way in logit ρ
+
+Index = npt.NDArray[np.int64]
+
+
+@dataclass
+class Branch:
+    """States (3, points) in (log R̂, log q̂, b), and how Newton fared there."""
+
+    x: FloatArray
+    residual: FloatArray
+    steps: npt.NDArray[np.int64]
+    sign: FloatArray  # of the Jacobian's determinant
+
+    @property
+    def converged(self) -> npt.NDArray[np.bool_]:
+        return self.residual <= _PROMISE
+
+
+def newton(x: FloatArray, problem: Problem, learn_bias: bool, most: int = _STEPS) -> Branch:
+    """Damped Newton steps on every point of a block until it converges or fails."""
+    count = x.shape[1]
+    found = Branch(x.copy(), np.full(count, np.inf), np.zeros(count, dtype=np.int64), np.zeros(count))
+    active = np.arange(count)
+    for _ in range(most):
+        with np.errstate(all="ignore"):
+            residual, jacobian = residual_and_jacobian(found.x[:, active], problem.take(active), learn_bias)
+        size = np.abs(residual).max(axis=0)
+        finite = np.isfinite(size) & np.isfinite(jacobian).all(axis=(0, 1))
+        found.residual[active] = np.where(finite, size, np.inf)
+        found.steps[active] += 1
+        rows = np.where(finite, jacobian, np.eye(3)[:, :, None])
+        normal = np.cross(rows[1], rows[2], axis=0)  # Cramer's rule: no exception for a singular Jacobian
+        determinant = np.einsum("ij,ij->j", rows[0], normal)
+        found.sign[active] = np.sign(determinant)
+        go = finite & (size > _TARGET) & (determinant != 0)
+        if not go.any():
+            break
+        rows, residual, active = rows[:, :, go], residual[:, go], active[go]
+        cofactors = (normal[:, go], np.cross(rows[2], rows[0], axis=0), np.cross(rows[0], rows[1], axis=0))
+        move = sum(c * r for c, r in zip(cofactors, residual, strict=True)) / determinant[go]
+        found.x[:, active] -= move * np.minimum(1.0, _LONGEST_MOVE / np.abs(move).max(axis=0))
+    return found
+
+
+def _anchor(problem: Problem) -> Branch:
+    """The branch at ρ = ½, from a bias that grows with the data."""
+    alpha, b0 = problem.samples_per_dim, problem.teacher_bias
+    half = 0.5 * np.log(alpha)
+    x = np.array([half, half, 0.5 * b0 * alpha / (1.0 + alpha)])
+    return newton(x, problem, True, 2 * _STEPS)
+
+
+def in_blocks(solve: Callable[[Problem, slice], Branch], problem: Problem) -> Branch:
+    parts = [slice(at, at + BLOCK) for at in range(0, problem.train_fraction.size, BLOCK)]
+    found = [solve(problem.take(part), part) for part in parts]
+    return Branch(
+        np.concatenate([part.x for part in found], axis=1),
+        *(np.concatenate([getattr(part, name) for part in found]) for name in ("residual", "steps", "sign")),
+    )
+
+
+def solve_learned_bias(problem: Problem) -> Branch:
+    """The learned branch at every point; where it does not reach ρ the residual is infinite."""
+    triples, which = np.unique(np.array(problem[:3]), axis=1, return_inverse=True)
+    which = which.ravel()
+    halfway = Problem(triples[0], triples[1], triples[2], np.full(triples.shape[1], 0.5))
+    anchor = in_blocks(lambda part, _: _anchor(part), halfway)
+    found = in_blocks(lambda part, index: newton(anchor.x[:, which[index]], part, True), problem)
+    lost = np.flatnonzero(~found.converged | (found.sign != anchor.sign[which]))
+    found.residual[lost] = np.inf
+    distance, side = np.abs(problem.train_fraction - 0.5), problem.train_fraction > 0.5
+    while lost.size:
+        # The way to a point leads through the nearer ones: one that is not reached answers for all beyond it.
+        lost = lost[np.argsort(distance[lost], kind="stable")]
+        group = 2 * which[lost] + side[lost]
+        nearest = lost[np.unique(group, return_index=True)[1]]
+        again = in_blocks(
+            lambda part, index, ids=which[nearest]: _follow(  # type: ignore[misc]
+                anchor.x[:, ids[index]], anchor.sign[ids[index]], part
+            ),
+            problem.take(nearest),
+        )
+        found.x[:, nearest], found.residual[nearest], found.sign[nearest] = (
+            again.x,
+            again.residual,
+            again.sign,
+        )
+        found.steps[nearest] += again.steps
+        closed = 2 * which[nearest[~again.converged]] + side[nearest[~again.converged]]
+        lost = lost[~np.isin(lost, nearest) & ~np.isin(group, closed)]
+    return found
+
+
+def _follow(x: FloatArray, sign: FloatArray, problem: Problem) -> Branch:
+    """Continue the branch from ρ = ½ in logit ρ, each point with its own adaptive step.
+
+    A point whose branch ends on the way (a fold, or b running away to the dummy) keeps an infinite residual.
+    """
+    logit = np.log(problem.train_fraction) - np.log1p(-problem.train_fraction)
+    count = x.shape[1]
+    found = Branch(x.copy(), np.full(count, np.inf), np.zeros(count, dtype=np.int64), sign.copy())
+    done, stride = np.zeros(count), np.full(count, 0.5)
+    active = np.arange(count)
+    while active.size:
+        goal = np.minimum(1.0, done[active] + stride[active])
+        part = problem.take(active)._replace(train_fraction=1.0 / (1.0 + np.exp(-goal * logit[active])))
+        step = newton(found.x[:, active], part, True, 10)
+        found.steps[active] += step.steps
+        good = step.converged & (step.sign == sign[active])
+        arrived = active[good]
+        found.x[:, arrived], done[arrived] = step.x[:, good], goal[good]
+        found.residual[arrived] = np.where(goal[good] == 1.0, step.residual[good], np.inf)
+        stride[active] *= np.where(good, 1.5, 0.5)
+        active = active[(done[active] < 1.0) & (stride[active] >= _SHORTEST)]
+    return found
+
+
+def solve_known_bias(problem: Problem) -> Branch:
+    """The equilibrium with b = b0: the better of what grows from no data and what shrinks from the teacher.
+
+    With a known bias a student that ignores the teacher and one that follows him can coexist.
+    """
+
+    def better_of_two(part: Problem, _: slice) -> Branch:
+        found = []
+        for start in (-15.0, 4.0):
+            x = np.array([np.full_like(part.teacher_bias, start)] * 2 + [part.teacher_bias])
+            with np.errstate(all="ignore"):
+                for _step in range(_PLAIN):  # the plain iteration of Eqs 71-74
+                    x = x - residual_and_jacobian(x, part, False)[0]
+                branch = newton(x, part, False, 2 * _STEPS)
+                value = np.where(branch.converged, log_partition_and_error(branch.x, part)[0], -np.inf)
+            found.append((branch, value))
+        (low, low_value), (high, high_value) = found
+        pick = high_value > low_value
+        return Branch(
+            np.where(pick, high.x, low.x),
+            np.where(pick, high.residual, low.residual),
+            low.steps + high.steps + 2 * _PLAIN,
+            np.where(pick, high.sign, low.sign),
+        )
+
+    return in_blocks(better_of_two, problem)
