@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils import assert_all_finite, column_or_1d, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -81,6 +82,8 @@ class ResampledClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         from imblearn.over_sampling import RandomOverSampler
 
+        y = column_or_1d(y, warn=True)
+        assert_all_finite(y, input_name="y")
         check_classification_targets(y)
         # The sampler and the estimator check values in their own ways; here only names are recorded.
         validate_data(self, X, y, skip_check_array=True)
@@ -127,3 +130,8 @@ class ResampledClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """The fitted classifier's scores."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.decision_function(X))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = get_tags(self._estimator()).input_tags.sparse
+        return tags

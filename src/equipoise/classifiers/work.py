@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from equipoise._core.checks import FloatArray, check_choice
 from equipoise._core.random import derive_seed
+from equipoise.losses import get_loss
 from equipoise.networks import build_network
 from equipoise.training import Callback, Sampler, Step, TensorData, fit
 
@@ -104,22 +105,7 @@ def build_loss(loss: str | nn.Module, counts: FloatArray, params: dict[str, Any]
         if params:
             raise ValueError("loss_params needs a loss by name, got an instance")
         return copy.deepcopy(loss)
-    from equipoise import losses
-
-    get_loss = getattr(losses, "get_loss", None)
-    if get_loss is None:
-        check_choice("loss", loss, ["ce"])
-        return _CrossEntropy()
-    made: nn.Module = get_loss(loss, class_counts=counts, **(params or {}))
-    return made
-
-
-class _CrossEntropy(nn.Module):
-    def forward(self, input: Tensor, target: Tensor, *, sample_weight: Tensor | None = None) -> Tensor:
-        if sample_weight is None:
-            return nn.functional.cross_entropy(input, target)
-        each = nn.functional.cross_entropy(input, target, reduction="none")
-        return (each * sample_weight).sum() / sample_weight.sum()
+    return get_loss(loss, class_counts=counts, **(params or {}))
 
 
 def initial_network(
