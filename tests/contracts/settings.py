@@ -11,6 +11,8 @@ import pkgutil
 from importlib import import_module
 from typing import Any
 
+import pytest
+
 QUICK: dict[str, dict[str, Any]] = {
     "NeuralClassifier": {"module_params": {"hidden": (16,)}, "epochs": 15, "batch_size": 32, "lr": 0.02},
 }
@@ -31,6 +33,12 @@ def classes_of(room: str, method: str) -> list[type]:
         import_module(module.name)
     found = [getattr(package, name) for name in getattr(package, "__all__", [])]
     return [thing for thing in found if inspect.isclass(thing) and hasattr(thing, method)]
+
+
+def as_list(mark: pytest.MarkDecorator) -> pytest.MarkDecorator:
+    """The same parametrization from a list: pytest no longer wants the generator that libraries give it."""
+    names, cases = mark.args
+    return pytest.mark.parametrize(names, list(cases), **mark.kwargs)
 
 
 def build(cls: type) -> Any:

@@ -7,13 +7,13 @@ import pytest
 from imblearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.datasets import make_classification
 
-from contracts.settings import build, classes_of, expected_failures
+from contracts.settings import as_list, build, classes_of, expected_failures
 
 CLASSES = classes_of("oversampling", "fit_resample")
 NAMES = [cls.__name__ for cls in CLASSES]
 
 
-@parametrize_with_checks([build(cls) for cls in CLASSES], expected_failed_checks=expected_failures)
+@as_list(parametrize_with_checks([build(cls) for cls in CLASSES], expected_failed_checks=expected_failures))
 def test_imbalanced_learn(estimator, check):
     check(estimator)
 

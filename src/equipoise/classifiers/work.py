@@ -96,6 +96,10 @@ def build_optimizer(
     }
     check_choice("optimizer", optimizer, known)
     factory, defaults = known[optimizer]
+    if (
+        parameters[0].device.type == "cpu"
+    ):  # one call for all parameters: several times the speed on small networks
+        defaults["fused"] = True
     return factory(parameters, lr=lr, **{**defaults, **params})
 
 

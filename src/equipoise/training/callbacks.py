@@ -106,18 +106,36 @@ class DeferredReweighting(Callback):
 
     Parameters
     ----------
-    class_weight : array-like
-        A weight a class.
+    class_weight : "balanced", array-like or callable
+        A weight a class; ``"balanced"`` weighs by 1/count, a callable makes weights from the counts.
     start : float
         Part of the run without weights.
+
+    Notes
+    -----
+    The weights of the last epoch are the run's ``class_weight`` in the end, and so go into the prior ledger.
     """
 
-    def __init__(self, class_weight: Any, start: float = 0.8) -> None:
-        self.class_weight = torch.as_tensor(np.asarray(class_weight), dtype=torch.float32)
+    def __init__(self, class_weight: Any = "balanced", start: float = 0.8) -> None:
+        if isinstance(class_weight, str):
+            check_choice("class_weight", class_weight, ["balanced"])
+        self.class_weight = class_weight
         self.start = float(check_in_range("start", start, 0, 1))
+        self._weights: Tensor | None = None
+
+    def on_start(self, run: Run) -> None:
+        counts = torch.bincount(run.data.labels().cpu()).double().numpy()
+        if isinstance(self.class_weight, str):
+            weights = np.divide(1.0, counts, out=np.zeros_like(counts), where=counts > 0)
+        else:
+            weights = self.class_weight(counts) if callable(self.class_weight) else self.class_weight
+        checked = check_in_range("class_weight", weights, 0)
+        if checked.shape != counts.shape:
+            raise ValueError(f"class_weight must have {len(counts)} weights, got shape {checked.shape}")
+        self._weights = torch.as_tensor(checked * len(counts) / checked.sum(), dtype=torch.float32)
 
     def on_epoch_start(self, run: Run) -> None:
-        run.class_weight = self.class_weight if run.epoch >= self.start * run.epochs else None
+        run.class_weight = self._weights if run.epoch >= self.start * run.epochs else None
 
 
 class BalancedFineTuning(Callback):
@@ -186,8 +204,7 @@ class Validation(Callback):
         from equipoise.training.loop import predict
 
         logits = predict(run.network, self.data.inputs, device=run.fabric.device)
-        assert self.data.targets is not None
-        targets = self.data.targets.cpu()
+        targets = self.data.labels().cpu()
         hit = (logits.argmax(dim=1) == targets).double()
         of_class = torch.bincount(targets)
         recall = torch.bincount(targets, weights=hit)[of_class > 0] / of_class[of_class > 0]

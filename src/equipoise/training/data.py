@@ -70,6 +70,12 @@ class TensorData:
     def __len__(self) -> int:
         return len(self.inputs)
 
+    def labels(self) -> Tensor:
+        """The targets, for a method that cannot do without."""
+        if self.targets is None:
+            raise ValueError("this method needs targets, but the data have none")
+        return self.targets
+
     @property
     def n_classes(self) -> int:
         return 0 if self.targets is None else int(self.targets.max()) + 1

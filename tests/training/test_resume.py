@@ -1,0 +1,188 @@
+"""Killed with -9 at any moment and resumed, a run ends with the same bits."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import make_classification
+from torch import nn
+
+import equipoise
+from equipoise.classifiers import NeuralClassifier
+from equipoise.training import Checkpoint, Outcome, PlainStep, TensorData, fit, load_state, save_state
+
+
+def test_kill_and_resume(tmp_path):
+    script = Path(__file__).with_name("killed.py")
+    here = {**os.environ, "PYTHONPATH": str(Path(equipoise.__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, str(script), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+        env=here,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) >= 3
+    whole, resumed = load_state(tmp_path / "whole"), load_state(tmp_path / "resumed")
+    assert whole["history"] == resumed["history"]
+    for name, tensor in whole["weights"].items():
+        assert torch.equal(tensor, resumed["weights"][name]), name
+    assert whole["training_prior"] == resumed["training_prior"]
+    assert [path.name for path in (tmp_path / "saves").iterdir()] == ["epoch-000024"]
+
+
+class OwnsThings:
+    """A step with a module, an optimizer and a counter of its own."""
+
+    def __init__(self) -> None:
+        self.scale = nn.Linear(2, 2)
+        self.optimizer = torch.optim.Adam(self.scale.parameters(), lr=0.1)
+        self.calls = 0
+
+    def setup(self, run):
+        self.scale, self.optimizer = run.fabric.setup(self.scale, self.optimizer)
+        self.fabric = run.fabric
+
+    def __call__(self, model, optimizer, batch):
+        optimizer.zero_grad()
+        self.optimizer.zero_grad()
+        noise = torch.randn(len(batch), 2) + torch.rand(1, generator=batch.generator)
+        loss = nn.functional.cross_entropy(self.scale(model(batch.inputs) + noise), batch.labels())
+        self.fabric.backward(loss)
+        optimizer.step()
+        self.optimizer.step()
+        self.calls += 1
+        return Outcome(loss.detach())
+
+    def state_dict(self):
+        return {
+            "scale": self.scale.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "calls": self.calls,
+        }
+
+    def load_state_dict(self, state):
+        self.scale.load_state_dict(state["scale"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.calls = state["calls"]
+
+
+def _own(epochs, folder=None):
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        net, step = nn.Linear(3, 2), OwnsThings()
+        data = TensorData(torch.randn(50, 3), torch.arange(50) % 2)
+    callbacks = [] if folder is None else [Checkpoint(folder)]
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    run = fit(net, step, data, optimizer=optimizer, epochs=epochs, batch_size=16, seed=3, callbacks=callbacks)
+    return run, step
+
+
+def test_a_step_that_owns_optimizers_is_resumed_whole(tmp_path):
+    whole, step = _own(6)
+    _own(2, tmp_path)
+    resumed, step_again = _own(6, tmp_path)
+    assert step.calls == step_again.calls == 24
+    assert whole.history == resumed.history
+    for one, two in zip(whole.network.parameters(), resumed.network.parameters(), strict=True):
+        assert torch.equal(one, two)
+    assert torch.equal(step.scale.weight, step_again.scale.weight)
+
+
+def test_a_finished_run_is_not_run_again(tmp_path):
+    X, y = make_classification(100, random_state=0)
+    params = {"epochs": 3, "checkpoint": tmp_path, "random_state": 0}
+    first = NeuralClassifier(**params).fit(X, y)
+    stamp = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    assert np.array_equal(NeuralClassifier(**params).fit(X, y).predict_proba(X), first.predict_proba(X))
+    assert stamp == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [({"lr": 0.5}, "lr was '0.001', is '0.5'"), ({"random_state": 1}, "seed was 0, is 1")],
+)
+def test_another_run_is_refused_and_loses_nothing(tmp_path, change, named):
+    X, y = make_classification(100, random_state=0)
+    params = {"epochs": 2, "checkpoint": tmp_path, "random_state": 0}
+    NeuralClassifier(**params).fit(X, y)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(ValueError, match=named):
+        NeuralClassifier(**{**params, **change}).fit(X, y)
+    with pytest.raises(ValueError, match="holds another run: data was"):
+        NeuralClassifier(**params).fit(X + 1e-3 * y[:, None], y)
+    assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+
+
+def test_state_round_trip(tmp_path):
+    state = {
+        "tensors": [
+            torch.arange(4, dtype=torch.int32),
+            torch.tensor(2.5, dtype=torch.bfloat16),
+            torch.zeros(0),
+        ],
+        3: {"odd": (1, None, True, float("inf"), 0.1 + 0.2)},
+        "dict": {"tensor": "a name that looks like the format's own"},
+        "array": np.arange(3.0),
+    }
+    state["shared"] = state["tensors"][0]
+    save_state(tmp_path / "state", state)
+    again = load_state(tmp_path / "state")
+    assert again[3] == state[3]
+    assert again["dict"] == state["dict"]
+    assert all(
+        torch.equal(one, two) and one.dtype == two.dtype
+        for one, two in zip(again["tensors"], state["tensors"], strict=True)
+    )
+    assert again["array"].tolist() == [0.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize("bad", [{"f": print}, {1.5: 1}, {"s": {1, 2}}])
+def test_what_cannot_be_saved_is_named(tmp_path, bad):
+    with pytest.raises(TypeError, match="checkpoint"):
+        save_state(tmp_path / "state", bad)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("file", ["tensors.safetensors", "tree.json"])
+def test_cut_off_files_are_named(tmp_path, file):
+    save_state(tmp_path / "state", {"a": torch.arange(100)})
+    path = tmp_path / "state" / file
+    path.write_bytes(path.read_bytes()[:-10])
+    with pytest.raises(ValueError, match=rf"{file} is not readable .*cut off"):
+        load_state(tmp_path / "state")
+    path.unlink()
+    with pytest.raises(FileNotFoundError, match=file):
+        load_state(tmp_path / "state")
+
+
+def test_a_full_disk_leaves_the_last_save(tmp_path, monkeypatch):
+    from equipoise.training import checkpoint
+
+    data = TensorData(torch.randn(8, 3), torch.arange(8) % 2)
+
+    def run(epochs):
+        net = nn.Linear(3, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        step = PlainStep(nn.CrossEntropyLoss())
+        return fit(net, step, data, optimizer=sgd, epochs=epochs, callbacks=[Checkpoint(tmp_path)])
+
+    run(1)
+
+    def full(path, value):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "write_json", full)
+        with pytest.raises(OSError, match="No space left"):
+            run(3)
+    assert [path.name for path in tmp_path.iterdir()] == ["epoch-000001"]
+    assert run(3).epoch == 3
