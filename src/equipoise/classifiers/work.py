@@ -54,8 +54,22 @@ def train_job(fabric: Any, job: Job) -> Done:
     """Run a job here, or in the processes that the fabric starts."""
     if fabric.world_size == 1:
         return _train(fabric, job)
-    done: Done = fabric.launch(_train, job)
-    return done
+    from safetensors.torch import load
+
+    # A tensor would travel as a handle to memory that dies with its process; bytes arrive.
+    weights, history, class_weight = fabric.launch(_train_there, job)
+    return Done(load(weights), history, class_weight)
+
+
+def _train_there(fabric: Any, job: Job) -> tuple[bytes, list[dict[str, float]], Any]:
+    from safetensors.torch import save
+
+    done = _train(fabric, job)
+    return (
+        save({name: value.contiguous() for name, value in done.weights.items()}),
+        done.history,
+        done.class_weight,
+    )
 
 
 def _train(fabric: Any, job: Job) -> Done:

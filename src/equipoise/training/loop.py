@@ -243,7 +243,7 @@ def _epoch(run: Run) -> dict[str, float]:
             callback.on_step_start(run)
         batch = _take(run, rows)
         outcome = run.step(run.model, run.optimizer, batch)
-        means.add(outcome, len(batch))
+        means.add(outcome, len(batch), batch.share * len(rows) / world)
         run.stop = run.stop or outcome.stop
     call_if_there(run.step, "end_epoch")
     return _end_of_epoch(run, means)
@@ -296,10 +296,11 @@ class _Means:
         self._fabric, self._rows = fabric, 0
         self._sums: dict[str, Tensor] = {}
 
-    def add(self, outcome: Outcome, rows: int) -> None:
+    def add(self, outcome: Outcome, rows: int, share: float) -> None:
+        """``share`` is what this process's mean loss counts in the whole batch's, in rows."""
         self._rows += rows
         for name, value in (("loss", outcome.loss), *outcome.metrics.items()):
-            term = value.detach().double() * rows
+            term = value.detach().double() * (share if name == "loss" else rows)
             self._sums[name] = self._sums[name] + term if name in self._sums else term
 
     def values(self) -> dict[str, float]:

@@ -1,0 +1,70 @@
+"""Every network: features, then a linear head."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from equipoise.networks import ConvNet, Network, ResNet, build_network, logits_and_features, network_names
+
+SHAPES = {"mlp": [(5,), (1, 4, 4)]}
+IMAGES = [(1, 28, 28), (3, 32, 32)]
+CASES = [(name, shape) for name in network_names() for shape in SHAPES.get(name, IMAGES)]
+
+
+@pytest.mark.parametrize(("name", "shape"), CASES)
+def test_logits_are_head_of_features(name, shape):
+    net = build_network(name, shape, 7).eval()
+    x = torch.randn(2, *shape)
+    features = net.features(x)
+    assert isinstance(net, Network)
+    assert features.shape == (2, net.head.in_features)
+    assert torch.allclose(net(x), net.head(features), atol=1e-6)
+    logits, seen = logits_and_features(net, x)
+    assert torch.allclose(logits, net(x), atol=1e-6)
+    assert torch.allclose(seen, features, atol=1e-6)
+    assert not net.head._forward_pre_hooks
+
+
+@pytest.mark.parametrize(("depth", "million"), [(20, 0.27), (32, 0.46), (44, 0.66)])
+def test_resnet_sizes_are_the_papers(depth, million):
+    """Table 6 of He et al. 2016, in millions of parameters."""
+    size = sum(p.numel() for p in ResNet((3, 32, 32), 10, depth=depth).parameters())
+    assert round(size / 1e6, 2) == pytest.approx(million, abs=0.006)
+
+
+def test_shortcuts_of_option_a_have_no_parameters():
+    a, b = (ResNet((3, 32, 32), 10, depth=8, shortcut=option) for option in "AB")
+    grown = sum(p.numel() for p in b.parameters()) - sum(p.numel() for p in a.parameters())
+    assert grown == 16 * 32 + 2 * 32 + 32 * 64 + 2 * 64
+
+
+def test_every_parameter_learns():
+    for name, shape in CASES:
+        net = build_network(name, shape, 3)
+        net(torch.randn(4, *shape)).square().sum().backward()
+        assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in net.parameters()), name
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: ResNet((3, 32, 32), 10, depth=9), r"depth must be 6n \+ 2 .* got 9"),
+        (lambda: ResNet((3, 32), 10), r"input_shape must be \(channels, height, width\)"),
+        (lambda: ConvNet((1, 2, 2), 10), r"of at least 4×4, got \(1, 2, 2\)"),
+        (lambda: build_network("vgg", (3,), 2), "module must be one of .* got 'vgg'"),
+        (lambda: build_network("mlp", (3,), 0), "n_classes must be at least 1, got 0"),
+        (lambda: build_network("mlp", (3,), 2, activation="step"), "activation must be one of"),
+        (lambda: build_network("mlp", (3,), 2, dropout=1.0), r"dropout must lie in \[0, 1\), got 1"),
+    ],
+)
+def test_bad_input_is_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_a_module_without_a_head_is_named():
+    with pytest.raises(TypeError, match="a linear layer named head"):
+        logits_and_features(torch.nn.ReLU(), torch.zeros(1))
+    with pytest.raises(TypeError, match=r"must make a torch.nn.Module"):
+        build_network(lambda shape, n: 3, (2,), 2)
