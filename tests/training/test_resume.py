@@ -15,7 +15,17 @@ from torch import nn
 
 import equipoise
 from equipoise.classifiers import NeuralClassifier
-from equipoise.training import Checkpoint, Outcome, PlainStep, TensorData, fit, load_state, save_state
+from equipoise.training import (
+    BalancedFineTuning,
+    Checkpoint,
+    DeferredReweighting,
+    Outcome,
+    PlainStep,
+    TensorData,
+    fit,
+    load_state,
+    save_state,
+)
 
 
 def test_kill_and_resume(tmp_path):
@@ -99,10 +109,14 @@ def test_a_step_that_owns_optimizers_is_resumed_whole(tmp_path):
 
 def test_a_finished_run_is_not_run_again(tmp_path):
     X, y = make_classification(100, random_state=0)
-    params = {"epochs": 3, "checkpoint": tmp_path, "random_state": 0}
+    late = [DeferredReweighting([1, 3], start=0.5), BalancedFineTuning(0.5)]
+    params = {"epochs": 4, "checkpoint": tmp_path, "random_state": 0, "callbacks": late}
     first = NeuralClassifier(**params).fit(X, y)
+    assert first.training_prior_.tolist() == pytest.approx([0.25, 0.75])
     stamp = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
-    assert np.array_equal(NeuralClassifier(**params).fit(X, y).predict_proba(X), first.predict_proba(X))
+    again = NeuralClassifier(**params).fit(X, y)
+    assert np.array_equal(again.predict_proba(X), first.predict_proba(X))
+    assert np.array_equal(again.training_prior_, first.training_prior_)
     assert stamp == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
 
 

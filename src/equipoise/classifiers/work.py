@@ -6,7 +6,7 @@ import copy
 import hashlib
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -57,19 +57,16 @@ def train_job(fabric: Any, job: Job) -> Done:
     from safetensors.torch import load
 
     # A tensor would travel as a handle to memory that dies with its process; bytes arrive.
-    weights, history, class_weight = fabric.launch(_train_there, job)
-    return Done(load(weights), history, class_weight)
+    packed, done = fabric.launch(_train_there, job)
+    return replace(done, weights=load(packed))
 
 
-def _train_there(fabric: Any, job: Job) -> tuple[bytes, list[dict[str, float]], Any]:
+def _train_there(fabric: Any, job: Job) -> tuple[bytes, Done]:
     from safetensors.torch import save
 
     done = _train(fabric, job)
-    return (
-        save({name: value.contiguous() for name, value in done.weights.items()}),
-        done.history,
-        done.class_weight,
-    )
+    packed = save({name: value.contiguous() for name, value in done.weights.items()})
+    return packed, replace(done, weights={})
 
 
 def _train(fabric: Any, job: Job) -> Done:

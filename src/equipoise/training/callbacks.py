@@ -135,7 +135,13 @@ class DeferredReweighting(Callback):
         self._weights = torch.as_tensor(checked * len(counts) / checked.sum(), dtype=torch.float32)
 
     def on_epoch_start(self, run: Run) -> None:
-        run.class_weight = self._weights if run.epoch >= self.start * run.epochs else None
+        self._weigh(run, run.epoch)
+
+    def on_end(self, run: Run) -> None:
+        self._weigh(run, run.epoch - 1)  # a finished run that was only loaded had no epoch to start
+
+    def _weigh(self, run: Run, epoch: int) -> None:
+        run.class_weight = self._weights if epoch >= self.start * run.epochs else None
 
 
 class BalancedFineTuning(Callback):
@@ -168,13 +174,14 @@ class BalancedFineTuning(Callback):
         run.sampler = self._balanced(run)
 
     def on_start(self, run: Run) -> None:
-        if run.data.targets is None:
-            raise ValueError("fine-tuning on balanced classes needs targets, but the data have none")
+        run.data.labels()
+
+    def on_end(self, run: Run) -> None:
+        if run.epoch > math.ceil(self.start * run.epochs):  # also where a finished run was only loaded
+            run.sampler = self._balanced(run)
 
     def _balanced(self, run: Run) -> ClassSampler:
-        targets = run.data.targets
-        assert targets is not None
-        targets = targets.cpu().clone()
+        targets = run.data.labels().cpu().clone()
         present = torch.bincount(targets) > 0
         if self.per_class is not None:
             generator = run.generator("fine-tuning")
