@@ -32,7 +32,8 @@ def classes_of(room: str, method: str) -> list[type]:
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         import_module(module.name)
     found = [getattr(package, name) for name in getattr(package, "__all__", [])]
-    return [thing for thing in found if inspect.isclass(thing) and hasattr(thing, method)]
+    classes = [thing for thing in found if inspect.isclass(thing) and not inspect.isabstract(thing)]
+    return [cls for cls in classes if hasattr(cls, method)]
 
 
 def as_list(mark: pytest.MarkDecorator) -> pytest.MarkDecorator:

@@ -150,7 +150,9 @@ class Checkpoint(Callback):
         if due and run.fabric.is_global_zero:
             target = self.folder / f"epoch-{run.epoch:06d}"
             save_state(target, {"identity": self.identity, "run": run.state_dict()})
-            for old in self.saves()[: -self.keep]:
-                shutil.rmtree(old, ignore_errors=True)
+            kept = self.saves()[-self.keep :]
+            for old in self.folder.glob("epoch-*"):  # also what a kill left half-removed
+                if old not in kept:
+                    shutil.rmtree(old, ignore_errors=True)
         if due:
             run.fabric.barrier()
