@@ -35,7 +35,10 @@ def plot_critical_difference(
     groups = rank_groups(comparison, alpha=alpha)
     rows = (k + 1) // 2
     if ax is None:
-        figure = Figure(figsize=(7.5, 1.3 + 0.3 * rows + 0.14 * len(groups)), layout="constrained")
+        longest = max(len(str(name)) for name in ranks.index)
+        figure = Figure(
+            figsize=(min(5 + 0.14 * longest, 14), 1.3 + 0.3 * rows + 0.14 * len(groups)), layout="constrained"
+        )
         ax = figure.add_subplot()
     depth = 0.35 + 0.16 * len(groups)
     ax.axis("off")
@@ -50,14 +53,23 @@ def plot_critical_difference(
         spots = [float(ranks[name]) for name in group]
         height = -0.16 * (row + 1)
         ax.plot(
-            [min(spots) - 0.03, max(spots) + 0.03], [height] * 2, color=_BAR, lw=3.5, solid_capstyle="round"
+            [min(spots) - 0.005 * k, max(spots) + 0.005 * k],
+            [height] * 2,
+            color=_BAR,
+            lw=3.5,
+            solid_capstyle="round",
         )
     if comparison.correction == "nemenyi":
         _draw_width(ax, critical_difference(k, comparison.n_datasets, alpha=alpha))
     how = "uncorrected" if comparison.correction == "none" else comparison.correction.capitalize()
     note = f"{how}, α = {alpha:g}, {comparison.n_datasets} data sets"
-    ax.set_title(f"{title}\n{note}" if title else note, fontsize=9, color=_INK)
+    ax.set_title(f"{_plain(title)}\n{note}" if title else note, fontsize=9, color=_INK)
     return ax.figure
+
+
+def _plain(text: str) -> str:
+    """User text is no formula."""
+    return text.replace("$", r"\$")
 
 
 def _draw_axis(ax: Any, k: int) -> None:
@@ -73,7 +85,7 @@ def _draw_method(ax: Any, name: str, rank: float, level: float, edge: float, lef
     ax.text(
         edge - 0.05 if left else edge + 0.05,
         level,
-        text.replace("$", r"\$"),
+        _plain(text),
         ha="right" if left else "left",
         va="center",
         fontsize=9,
