@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -38,3 +39,14 @@ def third_dies(index: int) -> dict[str, Any]:
     if index == 3:
         os.kill(os.getpid(), signal.SIGKILL)
     return {"value": index}
+
+
+def judged(method: str, dataset: str, seed: int) -> dict[str, Any]:
+    """Scores of three made-up methods; one fails on one data set, another warns."""
+    if (method, dataset, seed) in {("b", "y", 0), ("b", "y", 1), ("b", "y", 2)}:
+        raise RuntimeError("cell b on y fails")
+    if method == "a":
+        warnings.warn("cell a warns", stacklevel=1)
+    rng = np.random.default_rng([ord(method), len(dataset), seed])
+    value = {"a": 0.9, "b": 0.8, "c": 0.6}[method] + 0.01 * rng.random()
+    return {"auc": value, "curve": [value / 2, value], "fit_seconds": rng.random()}

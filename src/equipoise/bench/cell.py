@@ -131,7 +131,7 @@ def peak_memory_mb() -> float | None:
 
 @functools.lru_cache(maxsize=1)
 def _environment_text() -> str:
-    found = {"python": platform.python_version(), "platform": platform.platform(terse=True)}
+    found = {"python": platform.python_version(), "platform": f"{platform.system()} {platform.machine()}"}
     for package in _RECORDED:
         try:
             found[package] = version(package)

@@ -29,11 +29,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SETTING=VALUE[,VALUE]",
         help="only the cells with these settings; may be given again",
     )
+    report_parser = actions.add_parser("report", help="write a store's pages: HTML, Markdown, pictures")
+    report_parser.add_argument("store", metavar="STORE")
+    report_parser.add_argument("--out", default="out", metavar="DIR", help="where to write (default: out)")
     actions.add_parser("list", help="the studies that come with Equipoise")
 
 
 def run(args: argparse.Namespace) -> int:
-    return {"run": _run, "list": _list}[args.action](args)
+    return {"run": _run, "report": _report, "list": _list}[args.action](args)
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -54,6 +57,14 @@ def _run(args: argparse.Namespace) -> int:
     )
     print(f"{store}: {counts.done} cells done" + (f", {counts.failed} failed" if counts.failed else ""))
     return 1 if counts.failed else 0
+
+
+def _report(args: argparse.Namespace) -> int:
+    from equipoise.bench.pages import write_pages
+
+    for path in write_pages(args.store, args.out):
+        print(path)
+    return 0
 
 
 def _selection(texts: list[str]) -> dict[str, list[str]]:

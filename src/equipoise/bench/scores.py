@@ -1,0 +1,181 @@
+"""From finished cells to comparisons: which column is what, means and spreads, ties by test, ranks."""
+
+from __future__ import annotations
+
+import functools
+import numbers
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from equipoise.metrics import METRICS
+from equipoise.metrics.significance import correlated_t
+
+REPEATS = ("seed", "fold")
+_HIDDEN = ("folds", "inner_folds", "trials", "tune_metric", "max_rows", "metrics")
+_LOSSES = ("loss", "error", "brier", "cost", "distance", "fid", "_mae", "_mse")
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which settings of a study say what is compared, on what, and how often."""
+
+    method: pd.Series[Any]
+    block: pd.Series[Any]
+    metrics: tuple[str, ...]
+    curves: tuple[str, ...]
+    folds: int
+    """How many folds share their training data; 0 if repeats are independent."""
+
+
+def read_layout(frame: pd.DataFrame, settings: Sequence[str], metrics: Sequence[str] = ()) -> Layout:
+    """Tell methods from data sets from repeats.
+
+    The method is the setting of that name (with its learner where several are), or the first setting that
+    varies; the blocks are the combinations of the other settings that vary, repeats apart.
+    """
+    varying = [
+        name for name in settings
+        if name not in REPEATS and name not in _HIDDEN and frame[name].map(repr).nunique() > 1
+    ]  # fmt: skip
+    of_method: list[str] = [name for name in ("method", "learner", "parameters") if name in varying]
+    if not of_method:
+        free = [name for name in varying if name != "dataset"]
+        of_method = free[:1] or (["method"] if "method" in frame else [])
+    of_block = [name for name in varying if name not in of_method] or (
+        ["dataset"] if "dataset" in frame else []
+    )
+    numeric = [name for name in frame.columns if name not in settings and _is_scores(frame[name], name)]
+    curves = [name for name in frame.columns if name not in settings and _is_curve(frame[name])]
+    chosen = [name for name in metrics if name in frame] or numeric
+    folds = int(frame["fold"].nunique()) if "fold" in frame else 0
+    return Layout(
+        _label(frame, of_method), _label(frame, of_block), tuple(chosen), tuple(curves), folds if folds > 1 else 0
+    )  # fmt: skip
+
+
+def _label(frame: pd.DataFrame, names: Sequence[str]) -> pd.Series[Any]:
+    if not names:
+        return pd.Series("all", index=frame.index)
+
+    def text(row: Any) -> str:
+        return ", ".join(_short(name, row[name], len(names)) for name in names if _says(row[name]))
+
+    return frame[list(names)].apply(text, axis=1)
+
+
+def _says(value: Any) -> bool:
+    return value != "own" and not (isinstance(value, float) and np.isnan(value))
+
+
+def _short(name: str, value: Any, how_many: int) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {item}" for key, item in value.items())
+    plain = isinstance(value, str) or (how_many == 1 and not isinstance(value, numbers.Number))
+    return str(value) if plain else f"{name} {value}"
+
+
+def _is_scores(column: pd.Series[Any], name: str) -> bool:
+    measured = str(name).startswith("cell_") or str(name).endswith("_seconds")
+    return not measured and pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+
+
+def _is_curve(column: pd.Series[Any]) -> bool:
+    def one(value: Any) -> bool:
+        return isinstance(value, list) and len(value) > 1 and all(isinstance(x, (int, float)) for x in value)
+
+    return bool(column.map(one).any())
+
+
+def greater_is_better(metric: str) -> bool:
+    """By the list of metrics, or else by the name: losses, errors and distances are better small.
+
+    >>> greater_is_better("auc"), greater_is_better("log_loss"), greater_is_better("test_error")
+    (True, False, False)
+    """
+    base = metric.partition("(")[0]
+    if base in METRICS:
+        return METRICS[base].greater_is_better
+    return not any(word in base.lower() for word in _LOSSES)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """One metric of a study: a row a block, a column a method, in order of appearance."""
+
+    metric: str
+    mean: pd.DataFrame
+    spread: pd.DataFrame
+    best: pd.DataFrame
+    tied: pd.DataFrame
+    repeats: int
+
+    @property
+    def complete(self) -> pd.DataFrame:
+        """The blocks on which every method has a score, for tests over blocks."""
+        return self.mean.dropna(axis=0, how="any")
+
+
+def score(frame: pd.DataFrame, layout: Layout, metric: str) -> Scores:
+    """Means, standard deviations, the best method of each block, and those that a test cannot tell from it."""
+    repeat_names = [name for name in REPEATS if name in frame]
+    table = pd.DataFrame(
+        {"method": layout.method, "block": layout.block, "value": frame[metric].astype(float)}
+    )
+    table["repeat"] = frame[repeat_names].apply(tuple, axis=1) if repeat_names else 0
+    methods, blocks = list(dict.fromkeys(layout.method)), list(dict.fromkeys(layout.block))
+    groups = table.groupby(["block", "method"], sort=False)["value"]
+    mean = groups.mean().unstack("method").reindex(index=blocks, columns=methods)
+    spread = groups.std(ddof=1).unstack("method").reindex(index=blocks, columns=methods)
+    sign = 1 if greater_is_better(metric) else -1
+    top = (sign * mean).max(axis=1)
+    best = (sign * mean).eq(top, axis=0)
+    tied = pd.DataFrame(False, index=blocks, columns=methods)
+    for row, block in enumerate(blocks):
+        part = table[table["block"] == block]
+        wide = sign * part.pivot_table(index="repeat", columns="method", values="value", sort=False)
+        leader = methods[int(best.to_numpy()[row].argmax())]
+        for column, method in enumerate(methods):
+            if method in wide and leader in wide and not best.iat[row, column]:
+                tied.iat[row, column] = _ties(wide[leader], wide[method], layout.folds)
+    return Scores(metric, mean, spread, best, tied, int(table["repeat"].nunique()))
+
+
+def _ties(leader: pd.Series[float], other: pd.Series[float], folds: int) -> bool:
+    """Whether a paired test at 95 % fails to put the leader first.
+
+    Folds of one cross-validation share training data: Nadeau & Bengio's correlated t-test. Independent
+    repeats: the paired t-test. One repeat: nothing can be told, so nothing is called a tie.
+    """
+    pairs = pd.concat([leader, other], axis=1, keys=["a", "b"]).dropna()
+    gap = (pairs["a"] - pairs["b"]).to_numpy()
+    if len(gap) < 2:
+        return False
+    if np.ptp(gap) <= 1e-9 * np.abs(gap).max():  # the same difference everywhere: no test needed
+        return not gap.any()
+    if folds and len(gap) % folds == 0:
+        better = correlated_t(pairs["a"], pairs["b"], rope=0.0, runs=len(gap) // folds).first
+        return better < CONFIDENCE
+    return bool(stats.ttest_rel(pairs["a"], pairs["b"], alternative="greater").pvalue > 1 - CONFIDENCE)
+
+
+@functools.lru_cache(maxsize=8)
+def _digits(largest: float) -> int:
+    return 3 if largest < 10 else 2 if largest < 100 else 1
+
+
+def format_score(scores: Scores, block: Any, method: Any) -> str:
+    """``mean ± sd`` with ★ for the best and ≈ for what a test cannot tell from it."""
+    value, spread = scores.mean.loc[block, method], scores.spread.loc[block, method]
+    if np.isnan(value):
+        return "–"
+    digits = _digits(float(np.nanmax(np.abs(scores.mean.to_numpy()))))
+    text = f"{value:.{digits}f}" + ("" if np.isnan(spread) else f" ± {spread:.{digits}f}")
+    if scores.best.loc[block, method]:
+        return f"{text} ★"
+    return f"{text} ≈" if scores.tied.loc[block, method] else text
