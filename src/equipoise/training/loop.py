@@ -225,6 +225,9 @@ def _set_up(run: Run) -> None:
 
 def _epoch(run: Run) -> dict[str, float]:
     run.model.train()
+    call_if_there(run.step, "start_epoch", run.epoch, run.epochs)
+    for callback in run.callbacks:
+        callback.on_epoch_start(run)
     order = run.sampler.order(run.generator("order", run.epoch))
     world = run.fabric.world_size
     run.batches = math.ceil(len(order) / run.batch_size)
@@ -232,9 +235,6 @@ def _epoch(run: Run) -> dict[str, float]:
         raise ValueError(
             f"batch_size must be at least the number of processes, {world}, got {run.batch_size}"
         )
-    call_if_there(run.step, "start_epoch", run.epoch, run.epochs)
-    for callback in run.callbacks:
-        callback.on_epoch_start(run)
     means = _Means(run.fabric)
     for number, rows in enumerate(order.tensor_split(run.batches)):
         run.batch = number
