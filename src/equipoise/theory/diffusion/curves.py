@@ -1,0 +1,258 @@
+"""Learning curves: gradient descent in closed form, for every class and any list of training times.
+
+Training the readout A is linear. With U = Ψ diag(λ) Ψᵀ and B = VᵀΨ, after k steps of size η (Eqs 21, 25)
+
+    A = −Δ^{-1/2} (B ⊙ f) Ψᵀ,    f_q = (1 − (1 − 2η̃λ_q)^k)/λ_q,   η̃ = ηΔ/N,   τ = k·η̃
+
+(gradient flow: f = (1 − e^{-2λτ})/λ), so the train error is 1 + 1/N Σ_q ‖B_q‖²(λf² − 2f) and a class's test
+error 1 + 1/N [Tr(aŨ_c aᵀ) − 2 Tr(Ṽ_cᵀ aᵀ)] with a = (B ⊙ f)Ψᵀ (Eqs 131–133). As functions of λ the f at
+hundreds of times span few dimensions; the test errors are formed for a basis of them, to rounding, and cost less
+than the diagonalization however many times are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from equipoise._core.checks import FloatArray, check_choice, check_integer, check_positive
+from equipoise._core.progress import track
+from equipoise._core.random import RandomState, derive_seed, draw_seed
+from equipoise.theory.diffusion.instances import (
+    Decomposition,
+    Model,
+    draw,
+    equivalent_decomposition,
+    population_forms,
+    true_decomposition,
+)
+from equipoise.theory.diffusion.times import crossing_times, jackknife, minimum_times
+
+DEFAULT_STEP = 5e-5  # η̃ = ηΔ_t/N of all experiments (Appendix I.1)
+DEFAULT_EPOCHS = 2_000_000
+_RANK = 1e-11
+
+
+def default_times(n_times: int = 600) -> FloatArray:
+    """600 log-spaced times over 2·10⁶ epochs of step 5·10⁻⁵ (Appendix I.1)."""
+    epochs = np.unique(np.round(np.geomspace(1, DEFAULT_EPOCHS, n_times)))
+    return DEFAULT_STEP * epochs
+
+
+@dataclass(frozen=True)
+class LearningCurves:
+    """Errors against training time, as means over instances with their spread (standard deviation).
+
+    Attributes
+    ----------
+    times : training times τ, (T,)
+    train_runs : train errors (Eq 3), (n_instances, T)
+    test_runs : test errors of each class (Eq 14), (n_instances, C, T)
+    weights : b_c;  spread : Γ_c;  noise_variance : Δ_t
+    threshold : the test error at which a class counts as memorized, 1 in Eq 15
+    classes : names of the classes
+    """
+
+    times: FloatArray
+    train_runs: FloatArray
+    test_runs: FloatArray
+    weights: FloatArray
+    spread: FloatArray
+    noise_variance: float
+    classes: tuple[object, ...]
+    threshold: float = 1.0
+
+    @property
+    def train(self) -> FloatArray:
+        return self.train_runs.mean(axis=0)
+
+    @property
+    def train_spread(self) -> FloatArray:
+        return _deviation(self.train_runs)
+
+    @property
+    def test(self) -> FloatArray:
+        """Σ_c b_c E_test⁽ᶜ⁾."""
+        return self.weights @ self.test_per_class
+
+    @property
+    def test_spread(self) -> FloatArray:
+        return _deviation(np.einsum("c,ict->it", self.weights, self.test_runs))
+
+    @property
+    def test_per_class(self) -> FloatArray:
+        return self.test_runs.mean(axis=0)
+
+    @property
+    def test_per_class_spread(self) -> FloatArray:
+        return _deviation(self.test_runs)
+
+    @property
+    def score_error_per_class(self) -> FloatArray:
+        """Mean squared error of the score, 1/Γ_c² + (E_test⁽ᶜ⁾ − 1)/Δ (Eq 146).
+
+        Exact against the score of the class itself; it is that of the mixture where classes do not overlap.
+        """
+        return 1 / self.spread[:, None] ** 2 + (self.test_per_class - 1) / self.noise_variance
+
+    @property
+    def score_error_per_class_spread(self) -> FloatArray:
+        return self.test_per_class_spread / self.noise_variance
+
+    @property
+    def generalization_time(self) -> FloatArray:
+        """τ_g⁽ᶜ⁾, where each class's mean test error is lowest (Eq 15)."""
+        return minimum_times(self.times, self.test_per_class)
+
+    @property
+    def memorization_time(self) -> FloatArray:
+        """τ_m⁽ᶜ⁾, where the test error is back at ``threshold``; nan if that is after the last time."""
+        return crossing_times(self.times, self.test_per_class, self.threshold)
+
+    @property
+    def generalization_time_error(self) -> FloatArray:
+        """Standard error of the generalization times, by jackknife over instances."""
+        return jackknife(self.test_runs, lambda mean: minimum_times(self.times, mean))
+
+    @property
+    def memorization_time_error(self) -> FloatArray:
+        return jackknife(self.test_runs, lambda mean: crossing_times(self.times, mean, self.threshold))
+
+    @property
+    def generalization_gap(self) -> FloatArray:
+        """τ_g⁽ⁱ⁾ − τ_g⁽ʲ⁾ for all pairs of classes."""
+        return np.subtract.outer(self.generalization_time, self.generalization_time)
+
+    @property
+    def memorization_gap(self) -> FloatArray:
+        """τ_m⁽ⁱ⁾ − τ_m⁽ʲ⁾ for all pairs of classes."""
+        return np.subtract.outer(self.memorization_time, self.memorization_time)
+
+    def with_threshold(self, threshold: float) -> LearningCurves:
+        """The same curves with another memorization threshold."""
+        return replace(self, threshold=float(check_positive("threshold", threshold)))
+
+
+def learning_curves(
+    model: Model,
+    dimension: int = 100,
+    times: npt.ArrayLike | None = None,
+    n_instances: int = 1,
+    random_state: RandomState = None,
+    *,
+    matrices: str = "true",
+    step: float | None = DEFAULT_STEP,
+    verbose: bool | None = None,
+) -> LearningCurves:
+    """Train and test errors of instances of the model; see :meth:`RandomFeatures.learning_curves`."""
+    check_integer("dimension", dimension, low=2)
+    check_integer("n_instances", n_instances, low=1)
+    check_choice("matrices", matrices, ["true", "equivalent"])
+    tau = default_times() if times is None else np.atleast_1d(check_positive("times", times)).ravel()
+    if step is not None:
+        step = float(check_positive("step", step))
+        tau = step * np.maximum(1, np.round(tau / step))  # whole numbers of steps
+    if model.features_per_dim * dimension <= dimension:
+        raise ValueError(f"features_per_dim must exceed 1 (P > N), got {model.features_per_dim:g}")
+    if model.samples_per_dim * dimension < model.mixture.n_classes:
+        raise ValueError(
+            f"samples_per_dim {model.samples_per_dim:g} leaves fewer samples than classes at "
+            f"dimension {dimension}"
+        )
+    seed = draw_seed(random_state)
+    seeds = [derive_seed(seed, "instance", i) for i in range(n_instances)]
+    runs = [
+        _one(model, dimension, tau, s, matrices, step) for s in track(seeds, "instances", verbose=verbose)
+    ]
+    return LearningCurves(
+        times=tau,
+        train_runs=np.array([train for train, _ in runs]),
+        test_runs=np.array([test for _, test in runs]),
+        weights=model.mixture.weights,
+        spread=model.spread,
+        noise_variance=model.noise_variance,
+        classes=model.mixture.classes,
+    )
+
+
+def _one(
+    model: Model, dimension: int, tau: FloatArray, seed: int, matrices: str, step: float | None
+) -> tuple[FloatArray, FloatArray]:
+    instance = draw(model, dimension, seed)
+    equivalent = matrices == "equivalent"
+    decompose = equivalent_decomposition if equivalent else true_decomposition
+    decomposition = decompose(model, instance)
+    f = response(decomposition.eigenvalues, tau, step)
+    train = train_error(decomposition, f)
+    basis, mixing = _compress(decomposition, f)
+    del decomposition, f
+    return train, test_errors(basis, mixing, population_forms(model, instance, equivalent=equivalent))
+
+
+def response(eigenvalues: FloatArray, times: FloatArray, step: float | None) -> FloatArray:
+    """f_q(τ), how far each mode's readout has come, times 1/λ_q: (K, T)."""
+    lam = eigenvalues[:, None]
+    if step is None:
+        grown = -np.expm1(-2 * lam * times)
+    else:
+        largest = float(eigenvalues.max())
+        if step * largest >= 1:
+            raise ValueError(
+                f"step must be below 1/λ_max = {1 / largest:.3g} for descent to converge, got {step:g}"
+            )
+        rate = np.abs(1 - 2 * step * lam)
+        exponent = np.where(
+            step * lam < 0.25, np.log1p(-np.minimum(2 * step * lam, 0.5)), np.log(rate + 1e-300)
+        )
+        k = np.round(times / step)
+        alternating = np.where((2 * step * lam > 1) & (k % 2 == 1), -1.0, 1.0)
+        power = k * exponent
+        grown = np.where(alternating > 0, -np.expm1(power), 1 + np.exp(power))
+    tiny = lam < 1e-14
+    return np.where(tiny, 2 * times, grown / np.where(tiny, 1.0, lam))
+
+
+def train_error(decomposition: Decomposition, f: FloatArray) -> FloatArray:
+    """1 + 1/N Σ_q ‖B_q‖² (λ_q f_q² − 2 f_q) (Eq 133 with the exact U)."""
+    n = decomposition.target.shape[0]
+    power = np.einsum("nq,nq->q", decomposition.target, decomposition.target) / n
+    return 1 + power @ (decomposition.eigenvalues[:, None] * f**2 - 2 * f)
+
+
+def _compress(decomposition: Decomposition, f: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """a(τ) = Σ_k a_k y_k(τ): returns the readouts a_k (r, N, P) and the mixing y (r, T), to rounding."""
+    power = np.linalg.norm(decomposition.target, axis=0)  # ‖a‖² = Σ_q ‖B_q‖² f_q²: its own norm
+    left, size, right = np.linalg.svd(power[:, None] * f, full_matrices=False)
+    keep = size > _RANK * size[0]
+    unit = decomposition.target / np.where(power > 0, power, 1.0)
+    scaled = unit[None] * (left[:, keep] * size[keep]).T[:, None, :]
+    rank, n, modes = scaled.shape
+    basis = scaled.reshape(rank * n, modes) @ decomposition.vectors.T
+    return basis.reshape(rank, n, -1), right[keep]
+
+
+def test_errors(
+    basis: FloatArray, mixing: FloatArray, populations: Iterable[tuple[FloatArray, FloatArray]]
+) -> FloatArray:
+    """Each class's test error, 1 + 1/N [Tr(aŨ_c aᵀ) − 2 Tr(Ṽ_cᵀ aᵀ)]: (C, T)."""
+    rank, n, p = basis.shape
+    flat = basis.reshape(rank, n * p)
+    errors = []
+    for form, readout in populations:
+        moved = (basis.reshape(rank * n, p) @ form).reshape(rank, n * p)
+        quadratic = flat @ moved.T
+        linear = flat @ readout.T.ravel()
+        errors.append(
+            1 + (np.einsum("kt,kl,lt->t", mixing, quadratic, mixing, optimize=True) - 2 * linear @ mixing) / n
+        )
+    return np.array(errors)
+
+
+def _deviation(runs: FloatArray) -> FloatArray:
+    """Standard deviation over instances; nan for a single one."""
+    if len(runs) < 2:
+        return np.full(runs.shape[1:], np.nan)
+    return runs.std(axis=0, ddof=1)
