@@ -6,8 +6,8 @@ Training the readout A is linear. With U = Ψ diag(λ) Ψᵀ and B = VᵀΨ, aft
 
 (gradient flow: f = (1 − e^{-2λτ})/λ), so the train error is 1 + 1/N Σ_q ‖B_q‖²(λf² − 2f) and a class's test
 error 1 + 1/N [Tr(aŨ_c aᵀ) − 2 Tr(Ṽ_cᵀ aᵀ)] with a = (B ⊙ f)Ψᵀ (Eqs 131–133). As functions of λ the f at
-hundreds of times span few dimensions; the test errors are formed for a basis of them, to rounding, and cost less
-than the diagonalization however many times are asked for.
+hundreds of times span few dimensions; the test errors are formed for a basis of them, to rounding, and cost
+less than the diagonalization however many times are asked for.
 """
 
 from __future__ import annotations

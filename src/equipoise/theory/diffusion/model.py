@@ -10,11 +10,14 @@ import numpy.typing as npt
 
 from equipoise._core.checks import FloatArray, check_array, check_positive
 from equipoise._core.random import RandomState
+from equipoise.theory.diffusion.centroids import solve_extensive
 from equipoise.theory.diffusion.coefficients import Activation, noise_variance, spread
 from equipoise.theory.diffusion.curves import DEFAULT_STEP, LearningCurves, learning_curves
 from equipoise.theory.diffusion.edges import AsymptoticEdges, Edges, asymptotic_edges, exact_edges
 from equipoise.theory.diffusion.mixture import GaussianMixture
+from equipoise.theory.diffusion.outliers import outliers
 from equipoise.theory.diffusion.spectrum import CenteredModel, Spectrum, assemble, solve_resolvents
+from equipoise.theory.diffusion.train import asymptotic_train_error
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,7 @@ class RandomFeatures:
             raise ValueError(f"features_per_dim must exceed 1 (P > N), got {self.features_per_dim:g}")
 
     def spectrum(self, grid: npt.ArrayLike) -> Spectrum:
-        """Density of the eigenvalues of the feature covariance U on a grid of λ (Eq 114).
+        """Density of the eigenvalues of the feature covariance U on a grid of λ (Eqs 114 and 107).
 
         Parameters
         ----------
@@ -123,6 +126,10 @@ class RandomFeatures:
         Spectrum with a status per point; a point that does not converge is flagged and nan.
         """
         lam = np.atleast_1d(check_array("grid", grid)).ravel()
+        self._need_overparametrization()
+        if not self.mixture.centered:
+            solved = solve_extensive(self, lam)
+            return assemble(lam, solved.g, solved.omega, solved.status, None, 0.0)
         model = self.centered_model
         g, w, status, _ = solve_resolvents(model, lam - model.floor)
         peak = model.peak_mass
@@ -144,6 +151,26 @@ class RandomFeatures:
             1 / (2 * edges.memorization_upper),
             1 / (2 * edges.memorization_lower),
         )
+
+    def outliers(self, dimension: int) -> FloatArray:
+        """Eigenvalues above the bulks that the centroids cause at a finite dimension N, ascending."""
+        self._need_overparametrization()
+        return outliers(self, dimension)
+
+    def train_error(self, times: npt.ArrayLike) -> FloatArray:
+        """Train error at each training time in the limit of large dimension (Eqs 134, 137).
+
+        Examples
+        --------
+        >>> mix = GaussianMixture(weights=[0.5, 0.5], variances=[0.5, 0.25])
+        >>> rf = RandomFeatures(mix, diffusion_time=0.01, features_per_dim=20, samples_per_dim=8)
+        >>> rf.train_error([1e-6, 1.0, 1e3]).round(3)
+        array([1.   , 0.937, 0.657])
+        """
+        tau = np.atleast_1d(check_positive("times", times)).ravel()
+        self._need_overparametrization()
+        centered = self.centered_model if self.mixture.centered else None
+        return asymptotic_train_error(self, tau, centered=centered)
 
     def learning_curves(
         self,

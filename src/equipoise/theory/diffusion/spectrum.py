@@ -127,10 +127,10 @@ def _newton_step(model: CenteredModel, x: Any, g: Any, w: Any) -> tuple[Any, Any
 
 
 def solve_resolvents(
-    model: CenteredModel, x: FloatArray
+    model: CenteredModel, x: npt.ArrayLike
 ) -> tuple[ComplexArray, ComplexArray, npt.NDArray[np.object_], FloatArray]:
-    """g and g_Ω at the real positions x = λ − ς, with a status and the last relative step of each point."""
-    x = np.asarray(x, dtype=np.float64)
+    """g and g_Ω at x = z − ς, real or with Im z > 0, with a status and the last relative step of each."""
+    x = np.asarray(x)
     g = -1 / (x + 1j * _CONTINUATION[0])
     w = g.copy()
     error = np.full(x.shape, np.inf)

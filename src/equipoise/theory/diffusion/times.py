@@ -32,7 +32,7 @@ def minimum_times(times: FloatArray, errors: FloatArray) -> FloatArray:
 def crossing_times(times: FloatArray, errors: FloatArray, threshold: float = 1.0) -> FloatArray:
     """Where each curve, after its minimum, first comes back to the threshold (linear in log τ); nan if never.
 
-    >>> tau = np.geomspace(0.1, 10, 41)
+    >>> tau = np.geomspace(0.1, 10, 401)
     >>> crossing_times(tau, np.vstack([np.log(tau) ** 2, -np.log(tau)])).round(2)
     array([2.72,  nan])
     """
