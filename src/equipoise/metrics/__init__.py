@@ -17,8 +17,6 @@ from equipoise.metrics.classification import (
     auprc_ova,
     average_precision,
     balanced_accuracy,
-    cheapest_decision,
-    expected_cost,
     f_beta,
     g_mean,
     g_mean_per_class,
@@ -29,6 +27,13 @@ from equipoise.metrics.classification import (
     recall,
     specificity,
     top1_error,
+)
+from equipoise.metrics.costs import (
+    CostCurve,
+    cheapest_decision,
+    cost_curve,
+    expected_cost,
+    probability_cost,
 )
 from equipoise.metrics.generative import (
     Balls,
@@ -45,15 +50,12 @@ from equipoise.metrics.intervals import (
     interval_table,
 )
 from equipoise.metrics.thresholds import (
-    CostCurve,
     OperatingPoint,
     ThresholdCurve,
     best_balanced_accuracy,
     best_f1,
     best_threshold,
-    cost_curve,
     precision_at_recall,
-    probability_cost,
     recall_at_precision,
     threshold_curve,
 )

@@ -165,3 +165,13 @@ def proba_input(
         worst = table.sum(axis=1)[np.abs(table.sum(axis=1) - 1).argmax()]
         raise ValueError(f"proba must have rows that sum to 1, got a sum of {worst:.6g}")
     return encode(true, classes), table, classes, check_weight(sample_weight, true)
+
+
+def check_costs(cost_matrix: npt.ArrayLike, n_classes: int) -> FloatArray:
+    """A square matrix of costs: row the truth, column the decision."""
+    costs = check_array("cost_matrix", cost_matrix)
+    if costs.shape != (n_classes, n_classes):
+        raise ValueError(
+            f"cost_matrix must have the shape {(n_classes, n_classes)} (truth, decision), got {costs.shape}"
+        )
+    return costs

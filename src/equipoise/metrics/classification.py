@@ -17,11 +17,10 @@ import numpy.typing as npt
 import pandas as pd
 import sklearn.metrics
 
-from equipoise._core.checks import FloatArray, check_array, check_choice, check_in_range, check_positive
+from equipoise._core.checks import check_choice, check_positive
 from equipoise.metrics import _kernels as kernels
 from equipoise.metrics._inputs import (
     AnyArray,
-    check_weight,
     encode,
     label_input,
     positive_class,
@@ -376,68 +375,6 @@ def auc(
     codes, table, _, weight = proba_input(y_true, y_score, labels, sample_weight, scores=True)
     require_two_classes(codes)
     return float(np.mean([score(codes == c, table[:, c], sample_weight=weight) for c in np.unique(codes)]))
-
-
-def check_costs(cost_matrix: npt.ArrayLike, n_classes: int) -> FloatArray:
-    """A square matrix of costs: row the truth, column the decision."""
-    costs = check_array("cost_matrix", cost_matrix)
-    if costs.shape != (n_classes, n_classes):
-        raise ValueError(
-            f"cost_matrix must have the shape {(n_classes, n_classes)} (truth, decision), got {costs.shape}"
-        )
-    return costs
-
-
-def _cost_losses(
-    y_true: npt.ArrayLike,
-    y_pred: npt.ArrayLike,
-    *,
-    cost_matrix: npt.ArrayLike,
-    labels: npt.ArrayLike | None = None,
-) -> FloatArray:
-    true, predicted, classes, _ = label_input(y_true, y_pred, labels)
-    return check_costs(cost_matrix, classes.size)[encode(true, classes), encode(predicted, classes)]
-
-
-@metric(
-    needs="labels",
-    greater_is_better=False,
-    bounds=(-np.inf, np.inf),
-    weighted=kernels.from_losses(_cost_losses),
-)
-def expected_cost(
-    y_true: npt.ArrayLike,
-    y_pred: npt.ArrayLike,
-    *,
-    cost_matrix: npt.ArrayLike,
-    labels: npt.ArrayLike | None = None,
-    sample_weight: npt.ArrayLike | None = None,
-) -> float:
-    """Expected cost: the mean of ``cost_matrix[truth, decision]``, classes in the order of ``labels``.
-
-    >>> expected_cost([0, 0, 1, 1], [0, 1, 1, 0], cost_matrix=[[0, 1], [10, 0]])
-    2.75
-    """
-    losses = _cost_losses(y_true, y_pred, cost_matrix=cost_matrix, labels=labels)
-    weight = check_weight(sample_weight, losses)
-    return float(np.average(losses, weights=weight))
-
-
-def cheapest_decision(
-    proba: npt.ArrayLike, cost_matrix: npt.ArrayLike, *, labels: npt.ArrayLike | None = None
-) -> AnyArray:
-    """Bayes' decision: for each row of class probabilities the class of least expected cost.
-
-    >>> cheapest_decision([[0.95, 0.05], [0.8, 0.2]], [[0, 1], [10, 0]])
-    array([0, 1])
-    """
-    table = check_in_range("proba", proba, 0, 1)
-    if table.ndim != 2:
-        raise ValueError(f"proba must have the shape (samples, classes), got {table.shape}")
-    names = np.arange(table.shape[1]) if labels is None else np.asarray(labels)
-    if names.shape != (table.shape[1],):
-        raise ValueError(f"labels must name the {table.shape[1]} columns of proba, got {names.tolist()}")
-    return names[(table @ check_costs(cost_matrix, names.size)).argmin(axis=1)]
 
 
 def per_class(

@@ -11,13 +11,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.integrate import trapezoid
 
-from equipoise._core.checks import FloatArray, check_choice, check_in_range, check_integer, check_positive
+from equipoise._core.checks import FloatArray, check_choice, check_in_range, check_positive
 from equipoise.metrics import _kernels as kernels
-from equipoise.metrics._inputs import score_input
+from equipoise.metrics._inputs import check_costs, score_input
 from equipoise.metrics._registry import metric
-from equipoise.metrics.classification import check_costs
 
 OBJECTIVES = ("f_beta", "balanced_accuracy", "g_mean", "precision", "recall", "accuracy", "cost")
 
@@ -257,64 +255,3 @@ def recall_at_precision(
     wanted = float(check_in_range("min_precision", min_precision, 0, 1))
     curve = threshold_curve(y_true, y_score, pos_label=pos_label, sample_weight=sample_weight)
     return float(kernels.recall_where(curve.hits, curve.alarms, wanted))
-
-
-@dataclass(frozen=True)
-class CostCurve:
-    """The least normalized expected cost of a score, for every mix of prior and costs.
-
-    Attributes
-    ----------
-    probability_cost : from 0 to 1, p·c₊/(p·c₊ + (1−p)·c₋) for a prior p, cost c₊ of a miss, c₋ of an alarm
-    cost : (1 − recall)·probability_cost + (1 − specificity)·(1 − probability_cost), least over thresholds
-    trivial : the cost of the better of "always" and "never"
-    thresholds : where the least cost is reached
-    """
-
-    probability_cost: FloatArray
-    cost: FloatArray
-    trivial: FloatArray
-    thresholds: FloatArray
-
-    @property
-    def area(self) -> float:
-        """Mean cost when every probability-cost is as likely; 1/4 for a useless score."""
-        return float(trapezoid(self.cost, self.probability_cost))
-
-
-def probability_cost(prior: npt.ArrayLike, miss_cost: float, alarm_cost: float) -> FloatArray:
-    """Where on a cost curve a prior and two costs lie.
-
-    >>> float(probability_cost(0.1, miss_cost=9, alarm_cost=1))
-    0.5
-    """
-    p = check_in_range("prior", prior, 0, 1)
-    miss, alarm = check_positive("miss_cost", miss_cost), check_positive("alarm_cost", alarm_cost)
-    return p * miss / (p * miss + (1 - p) * alarm)
-
-
-def cost_curve(
-    y_true: npt.ArrayLike,
-    y_score: npt.ArrayLike,
-    *,
-    n_points: int = 101,
-    pos_label: Any = None,
-    sample_weight: npt.ArrayLike | None = None,
-) -> CostCurve:
-    """Cost curve: the lower envelope of the costs of all thresholds, exact at each of ``n_points``.
-
-    References
-    ----------
-    Drummond & Holte (2006), Cost curves, Machine Learning 65, section 4.
-
-    >>> curve = cost_curve([0, 1, 0, 1], [0.1, 0.4, 0.5, 0.8], n_points=3)
-    >>> curve.cost.tolist()
-    [0.0, 0.25, 0.0]
-    """
-    check_integer("n_points", n_points, low=2)
-    curve = threshold_curve(y_true, y_score, pos_label=pos_label, sample_weight=sample_weight)
-    misses, alarms = 1 - curve.recall, 1 - curve.specificity
-    grid = np.linspace(0, 1, n_points)
-    at = np.array([int((misses * x + alarms * (1 - x)).argmin()) for x in grid])
-    cost = misses[at] * grid + alarms[at] * (1 - grid)
-    return CostCurve(grid, cost, np.minimum(grid, 1 - grid), curve.thresholds[at])
