@@ -17,7 +17,7 @@ from torch import nn
 from equipoise._core.checks import FloatArray, check_positive
 from equipoise._core.random import draw_seed
 from equipoise.classifiers.inputs import Preparation
-from equipoise.classifiers.ledger import resolve_prior, shift_logits, softmax, trained_prior
+from equipoise.classifiers.ledger import resolve_prior, shift_logits, softmax
 from equipoise.classifiers.saving import load_classifier, save_classifier
 from equipoise.classifiers.targets import Targets, check_training_data
 from equipoise.classifiers.work import Job, build_loss, data_identity, initial_network, train_job
@@ -73,7 +73,8 @@ class NeuralClassifier(ClassifierMixin, BaseEstimator):
         ``"constant"``, ``"cosine"``, ``"linear"``, ``"drops"``, a function of the part done, or a
         :class:`~equipoise.training.LearningRate`, which can also warm up.
     augment : callable, optional
-        ``augment(inputs, generator)`` on every training batch.
+        ``augment(inputs, generator)`` on every training batch, such as
+        :class:`~equipoise.training.FlipAndShift`.
     early_stopping : bool or EarlyStopping
         Hold out ``validation_fraction`` of the data, stratified; stop when ``val_loss`` no longer falls,
         and keep the best weights.
@@ -217,6 +218,8 @@ class NeuralClassifier(ClassifierMixin, BaseEstimator):
             step=build_step(self.step, loss, **(self.step_params or {})),
             loss=loss,
             data=data,
+            class_counts=counts,
+            class_mass=targets.mass(train),
             sampler=None if shares is None else ClassSampler(targets.codes[train], shares),
             class_weight=targets.class_weight,
             optimizer=self.optimizer,
@@ -234,9 +237,7 @@ class NeuralClassifier(ClassifierMixin, BaseEstimator):
         self.network_ = network.eval()
         self.history_ = pd.DataFrame(done.history)
         self.data_prior_ = targets.prior()
-        self.training_prior_ = trained_prior(
-            targets.mass(train), shares=done.shares, counts=counts, class_weight=done.class_weight, loss=loss
-        )
+        self.training_prior_ = done.training_prior
         return self
 
     def _callbacks(self, held_out: TensorData | None, data: TensorData, seed: int) -> list[Callback]:

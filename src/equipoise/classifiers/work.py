@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from equipoise._core.checks import FloatArray, check_choice
 from equipoise._core.random import derive_seed
+from equipoise.classifiers.ledger import trained_prior
 from equipoise.losses import get_loss
 from equipoise.networks import build_network
 from equipoise.training import Callback, Sampler, Step, TensorData, fit
@@ -29,6 +29,8 @@ class Job:
     step: Step
     loss: nn.Module
     data: TensorData
+    class_counts: FloatArray
+    class_mass: FloatArray
     sampler: Sampler | None
     class_weight: Tensor | None
     optimizer: str | Callable[..., torch.optim.Optimizer]
@@ -46,8 +48,7 @@ class Job:
 class Done:
     weights: dict[str, Tensor]
     history: list[dict[str, float]]
-    class_weight: npt.NDArray[np.float64] | None
-    shares: FloatArray | None
+    training_prior: FloatArray
 
 
 def train_job(fabric: Any, job: Job) -> Done:
@@ -86,9 +87,15 @@ def _train(fabric: Any, job: Job) -> Done:
         fabric=fabric,
         verbose=job.verbose,
     )
-    weight = None if run.class_weight is None else run.class_weight.double().cpu().numpy()
     weights = {name: value.detach().cpu() for name, value in run.network.state_dict().items()}
-    return Done(weights, run.history, weight, getattr(run.sampler, "shares", None))
+    prior = trained_prior(
+        job.class_mass,
+        shares=getattr(run.sampler, "shares", None),
+        counts=job.class_counts,
+        class_weight=None if run.class_weight is None else run.class_weight.cpu(),
+        loss=job.loss,
+    )
+    return Done(weights, run.history, prior)
 
 
 def build_optimizer(

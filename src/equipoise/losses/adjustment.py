@@ -20,11 +20,14 @@ def log_prior(class_counts: Tensor) -> Tensor:
     return (class_counts / class_counts.sum()).log().float()
 
 
-def tempered_prior(class_prior: npt.ArrayLike, tau: float) -> FloatArray:
-    """π^(1−τ), normalized: logits z with z + τ log π = log p(y|x) are posteriors under this prior."""
+def adjusted_prior(class_prior: npt.ArrayLike, log_prior: Tensor, tau: float) -> FloatArray:
+    """p·π^(−τ), normalized: where z + τ log π is the log-posterior under the prior p, z is that under this one.
+
+    The counts' prior π need not be the prior p that training sees (a sampler changes p, not π).
+    """
     prior = np.asarray(class_prior, dtype=np.float64)
-    log_mass = np.where(prior > 0, (1 - tau) * np.log(np.where(prior > 0, prior, 1.0)), -np.inf)
-    mass = np.exp(log_mass - log_mass.max())
+    log_mass = np.log(np.where(prior > 0, prior, 1.0)) - tau * log_prior.detach().cpu().double().numpy()
+    mass = np.where(prior > 0, np.exp(log_mass - log_mass[prior > 0].max()), 0.0)
     return np.asarray(mass / mass.sum())
 
 
@@ -59,7 +62,7 @@ class LogitAdjustedLoss(Loss):
         return functional.logit_adjusted_loss(logits, target, self.log_prior, tau=self.tau, reduction="none")
 
     def implied_prior(self, class_prior: npt.ArrayLike) -> FloatArray:
-        return tempered_prior(class_prior, self.tau)
+        return adjusted_prior(class_prior, self.log_prior, self.tau)
 
     def extra_repr(self) -> str:
         return f"tau={self.tau}, {super().extra_repr()}"
@@ -101,7 +104,7 @@ class VSLoss(Loss):
         )
 
     def implied_prior(self, class_prior: npt.ArrayLike) -> FloatArray:
-        return tempered_prior(class_prior, self.tau)
+        return adjusted_prior(class_prior, self.log_prior, self.tau)
 
     def extra_repr(self) -> str:
         return f"gamma={self.gamma}, tau={self.tau}, {super().extra_repr()}"

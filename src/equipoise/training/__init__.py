@@ -1,5 +1,6 @@
 """One loop; a method is a step."""
 
+from equipoise.training.augment import FlipAndShift
 from equipoise.training.callbacks import (
     BalancedFineTuning,
     Callback,
@@ -33,6 +34,7 @@ __all__ = [
     "ClassSampler",
     "DeferredReweighting",
     "EarlyStopping",
+    "FlipAndShift",
     "LearningRate",
     "LossOfBatch",
     "Outcome",

@@ -1,0 +1,47 @@
+"""Random changes of image batches that keep the class. What is drawn follows from the generator."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from equipoise._core.checks import check_integer
+
+
+class FlipAndShift:
+    """Mirror left to right with probability ½ and shift by up to ``shift`` pixels each way, a draw an image.
+
+    Shifting by padding and cropping is what He et al. 2016 (section 4.2) do on CIFAR.
+
+    Parameters
+    ----------
+    shift : int
+        Largest shift in pixels; what comes in from outside repeats the border.
+    flip : bool
+        Mirror; wrong for digits and letters.
+
+    Examples
+    --------
+    >>> images = torch.arange(16.0).reshape(1, 1, 4, 4)
+    >>> FlipAndShift(shift=1, flip=False)(images, torch.Generator().manual_seed(0)).shape
+    torch.Size([1, 1, 4, 4])
+    """
+
+    def __init__(self, shift: int = 4, flip: bool = True) -> None:
+        self.shift = check_integer("shift", shift, low=0)
+        self.flip = bool(flip)
+
+    def __call__(self, inputs: Tensor, generator: torch.Generator) -> Tensor:
+        if inputs.ndim != 4:
+            raise ValueError(f"augment needs images (n, channels, height, width), got {tuple(inputs.shape)}")
+        n, _, height, width = inputs.shape
+        drawn = torch.randint(0, 2 * self.shift + 1, (2, n), generator=generator).to(inputs.device)
+        mirrored = torch.rand(n, generator=generator).to(inputs.device) < (0.5 if self.flip else 0.0)
+        rows = drawn[0, :, None] + torch.arange(height, device=inputs.device)
+        columns = drawn[1, :, None] + torch.arange(width, device=inputs.device)
+        columns = torch.where(mirrored[:, None], columns.flip(1), columns)
+        padded = F.pad(inputs, (self.shift,) * 4, mode="replicate")
+        image = torch.arange(n, device=inputs.device)[:, None, None]
+        # Indices around a slice put the channels last; back in front, in the layout that convolutions like.
+        return padded[image, :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)

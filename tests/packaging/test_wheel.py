@@ -1,0 +1,64 @@
+"""The wheel has all that the package has, and installs where nothing else is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*command: str | Path, **env: str) -> str:
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [str(part) for part in command], capture_output=True, text=True, check=False, env={**clean, **env}
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    pytest.importorskip("build")
+    pytest.importorskip("hatchling")
+    out = tmp_path_factory.mktemp("dist")
+    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", out, ROOT)
+    return next(out.glob("*.whl"))
+
+
+def test_the_wheel_has_every_file(wheel):
+    source = ROOT / "src"
+    wanted = {
+        path.relative_to(source).as_posix()
+        for path in (source / "equipoise").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    packed = set(zipfile.ZipFile(wheel).namelist())
+    assert wanted - packed == set()
+    assert "equipoise/py.typed" in packed
+    assert not any(name.startswith(("tests/", "docs/", "benchmarks/")) for name in packed)
+
+
+def test_the_wheel_installs_in_an_empty_environment(wheel, tmp_path):
+    run(sys.executable, "-m", "venv", "--without-pip", tmp_path / "env")
+    python = tmp_path / "env" / "bin" / "python"
+    run(sys.executable, "-m", "pip", "--python", python, "install", "--no-deps", "--no-index", wheel)
+    where = run(python, "-c", "import equipoise; print(equipoise.__version__, equipoise.__file__)")
+    assert str(tmp_path / "env") in where
+    # The libraries it needs are lent by the environment of the tests; Equipoise itself comes from the wheel.
+    lent = sysconfig.get_path("purelib")
+    assert "report" in run(tmp_path / "env" / "bin" / "equipoise", "--help", PYTHONPATH=lent)
+    code = (
+        "import equipoise, importlib.resources as r;"
+        "from equipoise.datasets import load_digits_imbalanced;"
+        "assert len(load_digits_imbalanced().y) > 0;"
+        "assert r.files('equipoise.report').joinpath('page/page.html').is_file();"
+        "print(equipoise.__file__)"
+    )
+    assert str(tmp_path / "env") in run(python, "-c", code, PYTHONPATH=lent)
