@@ -1,0 +1,52 @@
+"""A folder of images, one folder a class."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from equipoise.datasets.reading import Problem
+from equipoise.datasets.schema import Column, Schema
+
+SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm"}
+LARGEST_SIDE = 32  # pixels a side that tables of pixels are made with
+
+
+def read_image_folder(folder: Path, side: int | None = None) -> Problem:
+    """Images under ``folder/CLASS/…`` as rows of pixels in [0, 1], all scaled to one size.
+
+    Images are gray if all of them are. The size is that of the first image, at most 32 pixels a side.
+    """
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise ImportError("images need Pillow: pip install 'equipoise[report]'") from error
+    classes = sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
+    files = [(c.name, f) for c in classes for f in sorted(c.rglob("*")) if f.suffix.lower() in SUFFIXES]
+    if not files:
+        raise ValueError(
+            f"{folder} must hold one folder of images for each class; it has no image in a sub-folder"
+        )
+    notes = [f"The folder {c.name!r} has no images." for c in classes if all(n != c.name for n, _ in files)]
+    images = []
+    for _, path in files:
+        try:
+            with Image.open(path) as opened:
+                gray = opened.mode in ("1", "L", "I", "I;16", "F")
+                picture = opened.convert("L" if gray else "RGB")
+        except Exception as error:  # Pillow's decoders raise many kinds
+            raise ValueError(f"{path} is not a readable image (cut off or damaged?): {error}") from error
+        if side is None:
+            side = min(LARGEST_SIDE, max(picture.size))
+        images.append(picture.resize((side, side), Image.Resampling.BILINEAR))
+    color = any(image.mode == "RGB" for image in images)
+    mode = "RGB" if color else "L"
+    rows = np.stack([np.asarray(image.convert(mode), dtype=np.float64) / 255 for image in images])
+    assert side is not None
+    shape = (side, side, 3 if color else 1)
+    X = rows.reshape(len(rows), -1)
+    schema = Schema(tuple(Column(f"pixel{i}", "number", "float64") for i in range(X.shape[1])))
+    notes.append(f"{len(rows):,} images were scaled to {side}×{side} pixels.")
+    y = np.array([name for name, _ in files], dtype=object)
+    return Problem(X, y, schema, "folder", folder.name, notes, shape)
