@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from equipoise._core.checks import FloatArray
 from equipoise.datasets.reading import Problem
 from equipoise.datasets.schema import Column, Schema
 
@@ -13,24 +14,24 @@ SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", "
 LARGEST_SIDE = 32  # pixels a side that tables of pixels are made with
 
 
-def read_image_folder(folder: Path, side: int | None = None) -> Problem:
-    """Images under ``folder/CLASS/…`` as rows of pixels in [0, 1], all scaled to one size.
+def image_files(folder: Path) -> list[Path]:
+    """All images below ``folder``, in the order of their paths."""
+    found = [f for f in sorted(folder.rglob("*")) if f.suffix.lower() in SUFFIXES and f.is_file()]
+    if not found:
+        raise ValueError(f"{folder} has no images ({', '.join(sorted(SUFFIXES))})")
+    return found
 
-    Images are gray if all of them are. The size is that of the first image, at most 32 pixels a side.
-    """
+
+def read_images(
+    files: list[Path], side: int | None = None, *, color: bool | None = None
+) -> tuple[FloatArray, tuple[int, int, int]]:
+    """Images as rows of pixels in [0, 1], all scaled to ``side``; gray if all are, unless ``color`` says."""
     try:
         from PIL import Image
     except ImportError as error:
         raise ImportError("images need Pillow: pip install 'equipoise[report]'") from error
-    classes = sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
-    files = [(c.name, f) for c in classes for f in sorted(c.rglob("*")) if f.suffix.lower() in SUFFIXES]
-    if not files:
-        raise ValueError(
-            f"{folder} must hold one folder of images for each class; it has no image in a sub-folder"
-        )
-    notes = [f"The folder {c.name!r} has no images." for c in classes if all(n != c.name for n, _ in files)]
     images = []
-    for _, path in files:
+    for path in files:
         try:
             with Image.open(path) as opened:
                 gray = opened.mode in ("1", "L", "I", "I;16", "F")
@@ -40,13 +41,25 @@ def read_image_folder(folder: Path, side: int | None = None) -> Problem:
         if side is None:
             side = min(LARGEST_SIDE, max(picture.size))
         images.append(picture.resize((side, side), Image.Resampling.BILINEAR))
-    color = any(image.mode == "RGB" for image in images)
+    if color is None:
+        color = any(image.mode == "RGB" for image in images)
     mode = "RGB" if color else "L"
     rows = np.stack([np.asarray(image.convert(mode), dtype=np.float64) / 255 for image in images])
     assert side is not None
-    shape = (side, side, 3 if color else 1)
-    X = rows.reshape(len(rows), -1)
+    return rows.reshape(len(rows), -1), (side, side, 3 if color else 1)
+
+
+def read_image_folder(folder: Path, side: int | None = None) -> Problem:
+    """Images under ``folder/CLASS/…`` as a problem. The size is that of the first image, at most 32 a side."""
+    classes = sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
+    files = [(c.name, f) for c in classes for f in sorted(c.rglob("*")) if f.suffix.lower() in SUFFIXES]
+    if not files:
+        raise ValueError(
+            f"{folder} must hold one folder of images for each class; no sub-folder has an image"
+        )
+    notes = [f"The folder {c.name!r} has no images." for c in classes if all(n != c.name for n, _ in files)]
+    X, shape = read_images([f for _, f in files], side)
     schema = Schema(tuple(Column(f"pixel{i}", "number", "float64") for i in range(X.shape[1])))
-    notes.append(f"{len(rows):,} images were scaled to {side}×{side} pixels.")
+    notes.append(f"{len(X):,} images were scaled to {shape[0]}×{shape[1]} pixels.")
     y = np.array([name for name, _ in files], dtype=object)
     return Problem(X, y, schema, "folder", folder.name, notes, shape)

@@ -28,8 +28,9 @@ class Column:
 class Schema:
     """The columns that a model takes.
 
-    >>> schema, notes = Schema.infer(pd.DataFrame({"age": [31, 40], "town": ["Ulm", "Bonn"], "gap":
-    [None, None]})) >>> [(c.name, c.kind) for c in schema.columns]
+    >>> table = pd.DataFrame({"age": [31, 40], "town": ["Ulm", "Bonn"], "gap": [None, None]})
+    >>> schema, notes = Schema.infer(table)
+    >>> [(c.name, c.kind) for c in schema.columns]
     [('age', 'number'), ('town', 'category')]
     >>> notes
     ["Column 'gap' has no values: it was left out."]

@@ -43,19 +43,22 @@ def prior_weights(trained: FloatArray, data: FloatArray) -> FloatArray:
 
 
 def binary_losses(
-    positive: FloatArray, y: IntArray, cost: tuple[float, float] | None
+    positive: FloatArray,
+    y: IntArray,
+    cost: tuple[float, float] | None,
+    row_weight: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Every threshold that tells two predictions apart, and its loss: mean cost, or 1 − balanced accuracy."""
     order = np.argsort(positive, kind="stable")
-    p, truth = positive[order], y[order]
-    n_pos, n_neg = int(truth.sum()), int((1 - truth).sum())
+    p, w = positive[order], (np.ones(len(y)) if row_weight is None else row_weight[order])
+    on_positive, on_negative = w * (y[order] == 1), w * (y[order] == 0)
     # With the threshold just above the k lowest predictions, those k are called negative.
-    missed = np.concatenate([[0], np.cumsum(truth)])
-    alarms = n_neg - np.concatenate([[0], np.cumsum(1 - truth)])
+    missed = np.concatenate([[0.0], np.cumsum(on_positive)])
+    alarms = on_negative.sum() - np.concatenate([[0.0], np.cumsum(on_negative)])
     if cost is None:
-        loss = 0.5 * (missed / max(n_pos, 1) + alarms / max(n_neg, 1))
+        loss = 0.5 * (missed / max(on_positive.sum(), 1e-300) + alarms / max(on_negative.sum(), 1e-300))
     else:
-        loss = (cost[0] * alarms + cost[1] * missed) / len(truth)
+        loss = (cost[0] * alarms + cost[1] * missed) / w.sum()
     edges = np.concatenate([[0.0], p, [1.0]])
     cuts = (edges[:-1] + edges[1:]) / 2
     # No threshold calls a probability of 1 negative.
@@ -63,22 +66,35 @@ def binary_losses(
     return cuts[distinct], loss[distinct]
 
 
-def tune_threshold(positive: FloatArray, y: IntArray, cost: tuple[float, float] | None) -> float:
-    """The threshold of least loss on held-out predictions, steadied by the bootstrap.
+def tune_threshold(
+    positive: FloatArray,
+    y: IntArray,
+    cost: tuple[float, float] | None,
+    row_weight: FloatArray | None = None,
+) -> float:
+    """The threshold of least loss on held-out predictions, between near-ties the one with the flattest
+    surroundings.
 
-    The minimizer on few positives jumps with every row. Here the loss curve is averaged over resampled rows
-    before its minimum is taken, which is the minimizer's answer for data that might as well have come.
+    The exact minimizer on few positives jumps with every row. The loss is averaged with its own running mean over
+    2 % of the thresholds to either side, so that a lone dip loses against a broad one.
     """
-    cuts, loss = binary_losses(positive, y, cost)
-    if len(cuts) > 3:
-        width = max(1, int(0.02 * len(cuts)))
-        mass = np.convolve(
-            np.pad(loss, width, mode="edge"), np.ones(2 * width + 1) / (2 * width + 1), "valid"
-        )
-        # The smoothed curve decides between ties and near-ties; a clear minimum keeps its place.
-        loss = 0.5 * (loss + mass)
+    cuts, loss = binary_losses(positive, y, cost, row_weight)
+    width = int(0.02 * len(cuts))
+    if width:
+        kernel = np.ones(2 * width + 1) / (2 * width + 1)
+        loss = 0.5 * (loss + np.convolve(np.pad(loss, width, mode="edge"), kernel, "valid"))
     best = np.flatnonzero(loss <= loss.min() + 1e-12)
     return float(cuts[best[len(best) // 2]])
+
+
+def threshold_for_recall(positive: FloatArray, y: IntArray, recall: float) -> float:
+    """The highest threshold that still finds at least ``recall`` of the positives.
+
+    >>> threshold_for_recall(np.array([0.1, 0.3, 0.6, 0.9]), np.array([0, 1, 1, 1]), 0.6)
+    0.6
+    """
+    found = np.sort(positive[y == 1])[::-1]
+    return float(found[int(np.ceil(recall * len(found) - 1e-9)) - 1])
 
 
 def tune_weights(

@@ -66,7 +66,10 @@ def fit_proba(
 
 def fit_candidate(treatment: Treatment, task: Task, candidate: int, rows: IntArray, seed: int) -> object:
     model = clone(treatment.build(task, seed)).set_params(**treatment.candidates[candidate])
-    with warnings.catch_warnings():
+    from threadpoolctl import threadpool_limits
+
+    # Small fits lose more by waiting for each other's threads than they gain.
+    with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore", ConvergenceWarning)  # the settings are judged by their scores
         warnings.filterwarnings("ignore", message=".*unknown categories.*")
         return model.fit(task.rows(rows), task.y[rows])
@@ -127,11 +130,8 @@ def selection_score(
 
 def run_cell(task: Task, treatment: Treatment, fold: Fold, seed: int) -> CellResult:
     """Tune inside the fold's training rows, fit there, predict its test rows."""
-    from threadpoolctl import threadpool_limits
-
     started = time.perf_counter()
     seed = derive_seed(seed, treatment.name, fold.number)
-    with threadpool_limits(1):  # small fits lose more by waiting for each other's threads than they gain
-        candidate, weights, _ = tune(treatment, task, fold.train, seed)
-        proba = fit_proba(treatment, task, candidate, fold.train, fold.test, seed)
+    candidate, weights, _ = tune(treatment, task, fold.train, seed)
+    proba = fit_proba(treatment, task, candidate, fold.train, fold.test, seed)
     return CellResult(proba, weights, candidate, time.perf_counter() - started)

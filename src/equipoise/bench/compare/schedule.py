@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -17,6 +17,7 @@ from equipoise.bench.compare.folds import CellResult, Fold, run_cell
 from equipoise.bench.treatments import Task, Treatment
 
 Key = tuple[str, int]
+SAFETY = 1.2  # times the first fold's seconds is what later folds are expected to take
 PILOT_SHARE = 0.4  # of the budget may go by until every treatment has finished its first fold
 
 
@@ -108,30 +109,35 @@ def run_schedule(
         _Workers(task, seed, n_jobs) as workers,
     ):
         for fold in folds:
-            pilot = fold.number == folds[0].number
-            if (
-                not pilot
-                and fold.number >= minimum
-                and clock.left() < _fold_seconds(cells, kept, fold) / n_jobs
-            ):
+            pilot, first = fold.number == 0, fold.number < minimum
+            repeat_starts = fold.number > 0 and fold.number % minimum == 0  # only whole repeats are compared
+            if repeat_starts and clock.left() < minimum * _fold_seconds(cells, kept, fold) / n_jobs:
                 break
-            finished = _run_fold(kept, fold, store, workers, clock, PILOT_SHARE if pilot else 1.0, bar)
+            share = PILOT_SHARE if pilot else 1.0
+            finished, failed = _run_fold(kept, fold, store, workers, clock, share, bar)
+            for treatment in [t for t in kept if t.name in failed]:
+                error = failed[treatment.name]
+                notes.append(f"{treatment.label} was left out: it failed ({type(error).__name__}: {error}).")
+                kept.remove(treatment)
+                if not kept:
+                    raise error
             late = [t for t in kept if t.name not in finished]
-            if late and not pilot and fold.number >= minimum:
-                break  # the budget ended within a further repeat: its fold is not used
+            if late and not first:
+                break
             for treatment in late:
                 notes.append(f"{treatment.label} was left out: one fold took longer than the budget allows.")
             kept = [t for t in kept if t.name in finished]
             cells.update({(name, fold.number): cell for name, cell in finished.items()})
             if pilot:
-                kept = _afford(kept, cells, fold, minimum, n_jobs, clock, notes)
+                kept = _afford(kept, cells, minimum, n_jobs, clock, notes)
             if not kept:
                 raise ValueError("the budget is too small for even one treatment: give it more time")
     names = {t.name for t in kept}
-    done = {number for name, number in cells if name in names}
-    if budget is not None and len(done) < len(folds):
-        notes.append(f"The budget ended after {len(done)} of {len(folds)} folds.")
-    return {key: cell for key, cell in cells.items() if key[0] in names}, notes
+    whole = (1 + max(number for name, number in cells if name in names)) // minimum * minimum
+    if budget is not None and whole < len(folds):
+        repeats = f"{whole // minimum} of {len(folds) // minimum}"
+        notes.append(f"The budget ended after {repeats} repeats of the cross-validation.")
+    return {key: cell for key, cell in cells.items() if key[0] in names and key[1] < whole}, notes
 
 
 def _fold_seconds(cells: dict[Key, CellResult], kept: list[Treatment], fold: Fold) -> float:
@@ -142,20 +148,19 @@ def _fold_seconds(cells: dict[Key, CellResult], kept: list[Treatment], fold: Fol
 def _afford(
     kept: list[Treatment],
     cells: dict[Key, CellResult],
-    fold: Fold,
     minimum: int,
     n_jobs: int,
     clock: _Clock,
     notes: list[str],
 ) -> list[Treatment]:
-    """Leave out the slowest treatments until the least number of folds fits into what is left."""
-    kept = sorted(kept, key=lambda t: cells[t.name, fold.number].seconds)
+    """Leave out the slowest treatments, baselines last, until one whole repeat fits into what is left."""
+    kept = sorted(kept, key=lambda t: (not t.baseline, cells[t.name, 0].seconds))
     while len(kept) > 1:
-        needed = (minimum - 1) * sum(cells[t.name, fold.number].seconds for t in kept) / n_jobs
-        if needed <= clock.left():
+        needed = (minimum - 1) * sum(cells[t.name, 0].seconds for t in kept) / n_jobs
+        if SAFETY * needed <= clock.left():
             break
         slow = kept.pop()
-        seconds = cells[slow.name, fold.number].seconds
+        seconds = cells[slow.name, 0].seconds
         notes.append(f"{slow.label} was left out: a fold takes {seconds:.0f} s, too long for the budget.")
     return sorted(kept, key=lambda t: (t.order, t.name))
 
@@ -168,8 +173,10 @@ def _run_fold(
     clock: _Clock,
     share: float,
     bar: Progress,
-) -> dict[str, CellResult]:
+) -> tuple[dict[str, CellResult], dict[str, Exception]]:
+    """The fold's finished cells, and what went wrong in those that failed."""
     finished: dict[str, CellResult] = {}
+    failed: dict[str, Exception] = {}
     waiting = []
     for treatment in treatments:
         stored = store.load(treatment, fold)
@@ -178,11 +185,16 @@ def _run_fold(
         else:
             finished[treatment.name] = stored
             bar.advance(note=treatment.label)
+    if waiting:
+        bar.advance(0, note=f"fold {fold.number + 1}: {waiting[0].label}")
     for treatment, cell in workers.run(waiting, fold, lambda: clock.left(share)):
+        if isinstance(cell, Exception):
+            failed[treatment.name] = cell
+            continue
         store.save(treatment, fold, cell)
         finished[treatment.name] = cell
         bar.advance(note=treatment.label)
-    return finished
+    return finished, failed
 
 
 _TASK: Task | None = None
@@ -191,6 +203,7 @@ _TASK: Task | None = None
 def _keep_task(task: Task) -> None:
     global _TASK
     _TASK = task
+    import sklearn.ensemble  # noqa: F401  (imported before the clock of the first cell starts)
 
 
 def _run_kept(treatment: Treatment, fold: Fold, seed: int) -> CellResult:
@@ -227,15 +240,16 @@ class _Workers:
             self.pool = None
 
     def run(
-        self, treatments: list[Treatment], fold: Fold, left: object
-    ) -> Iterator[tuple[Treatment, CellResult]]:
-        remaining = left
-        assert callable(remaining)
+        self, treatments: list[Treatment], fold: Fold, remaining: Callable[[], float]
+    ) -> Iterator[tuple[Treatment, CellResult | Exception]]:
         if self.n_jobs == 1:
             for treatment in treatments:
                 if remaining() <= 0:
                     return
-                yield treatment, run_cell(self.task, treatment, fold, self.seed)
+                try:
+                    yield treatment, run_cell(self.task, treatment, fold, self.seed)
+                except Exception as error:  # one treatment that fails must not lose the others
+                    yield treatment, error
             return
         if not treatments:
             return
@@ -248,6 +262,9 @@ class _Workers:
             for job in futures.as_completed(
                 jobs, timeout=None if timeout == float("inf") else max(timeout, 0.01)
             ):
-                yield jobs[job], job.result()
+                problem = job.exception()
+                if problem is not None and not isinstance(problem, Exception):
+                    raise problem
+                yield jobs[job], problem or job.result()
         except futures.TimeoutError:
             self._stop()

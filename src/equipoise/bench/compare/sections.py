@@ -6,7 +6,7 @@ from typing import Any
 
 from equipoise.bench.compare.result import Comparison
 from equipoise.bench.compare.scores import METRICS
-from equipoise.report import COLORS, Figure, Interval, Note, Section, Table, Text, new_figure
+from equipoise.report import COLORS, Figure, Interval, Note, Section, Table, Text, new_figure, plain
 
 
 def comparison_section(result: Comparison, recommended: str | None = None) -> Section:
@@ -22,7 +22,8 @@ def comparison_section(result: Comparison, recommended: str | None = None) -> Se
     )
     blocks: list[Any] = [Text(text), _table(result, names, recommended)]
     blocks.append(score_figure(result, names, recommended))
-    blocks += [Note(note) for note in result.notes]
+    if result.notes:
+        blocks.append(Note(" ".join(result.notes)))
     return Section("Treatments", blocks)
 
 
@@ -47,7 +48,8 @@ def score_figure(result: Comparison, names: list[str], recommended: str | None =
     """Balanced accuracy and average precision of every treatment, with intervals."""
     import plotly.graph_objects as go
 
-    labels = [result.treatments[name].label for name in reversed(names)]
+    labels = [plain(name.replace("_", " ")) for name in reversed(names)]
+    full = [plain(result.treatments[name].label) for name in reversed(names)]
     traces = []
     for metric, color, symbol in (
         ("balanced_accuracy", COLORS["accent"], "circle"),
@@ -66,10 +68,11 @@ def score_figure(result: Comparison, names: list[str], recommended: str | None =
                     "array": rows["high"].clip(upper=1) - rows["mean"],
                     "arrayminus": rows["mean"] - rows["low"].clip(lower=0),
                 },
-                hovertemplate="%{y}<br>" + label + " %{x:.3f}<extra></extra>",
+                customdata=full,
+                hovertemplate="%{customdata}<br>" + label + " %{x:.3f}<extra></extra>",
             )
         )  # fmt: skip
-    figure = new_figure(*traces, x="mean over test folds, with 95 % interval")
+    figure = new_figure(*traces, x="mean and 95 % interval")
     return Figure(
         figure,
         caption="Balanced accuracy judges the decisions, average precision the ranking behind them.",

@@ -16,7 +16,7 @@ def prepare(task: Task, *, seed: int = 0) -> Any:
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder, StandardScaler, TargetEncoder
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
     numeric = make_pipeline(SimpleImputer(strategy="median", keep_empty_features=True), StandardScaler())
     if not task.kinds:
@@ -31,9 +31,19 @@ def prepare(task: Task, *, seed: int = 0) -> Any:
         else:
             (few if task.X[name].nunique() <= RARE_CATEGORY else many).append(name)
     one_hot = OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=5, sparse_output=False)
-    encoder = TargetEncoder(random_state=seed)
-    parts = [("numbers", numeric, numbers), ("few", one_hot, few), ("many", encoder, many)]
+    parts = [("numbers", numeric, numbers), ("few", one_hot, few), ("many", _target_encoder(seed), many)]
     return ColumnTransformer([part for part in parts if part[2]], sparse_threshold=0.0)
+
+
+def _target_encoder(seed: int) -> Any:
+    import sklearn
+    from sklearn.model_selection import StratifiedKFold
+    from sklearn.preprocessing import TargetEncoder
+
+    major, minor = (int(part) for part in sklearn.__version__.split(".")[:2])
+    if (major, minor) < (1, 9):
+        return TargetEncoder(random_state=seed)
+    return TargetEncoder(cv=StratifiedKFold(5, shuffle=True, random_state=seed))
 
 
 def linear(seed: int, **settings: Any) -> Any:

@@ -1,0 +1,35 @@
+"""``equipoise predict``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+HELP = "predict the rows of a new table with a model folder"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", help="the model folder that a report wrote")
+    parser.add_argument("data", metavar="DATA", help="CSV, Parquet, npz or a folder of images")
+    parser.add_argument(
+        "--out", metavar="FILE", help="where to write the predictions as CSV (default: standard output)"
+    )
+    parser.add_argument("--encoding", default="utf-8", help="of a text file (default: utf-8)")
+
+
+def run(args: argparse.Namespace) -> int:
+    from equipoise._core.files import replacing
+    from equipoise.bench.job.model import load_model
+    from equipoise.bench.job.predicting import predict_file
+
+    model = load_model(args.model)
+    table, notes = predict_file(model, args.data, encoding=args.encoding)
+    for note in notes:
+        print(note, file=sys.stderr)
+    if args.out is None:
+        table.to_csv(sys.stdout, index=False)
+        return 0
+    with replacing(args.out) as temporary:
+        table.to_csv(temporary, index=False)
+    print(f"Wrote {len(table):,} predictions to {args.out}")
+    return 0

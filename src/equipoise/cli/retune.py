@@ -1,0 +1,39 @@
+"""``equipoise retune``."""
+
+from __future__ import annotations
+
+import argparse
+
+HELP = "move a model's threshold to other costs, a wanted recall or another prior, without training"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", help="the model folder that a report wrote")
+    parser.add_argument("--cost", metavar="fp=1,fn=20", help="costs of a false alarm and of a miss")
+    parser.add_argument("--recall", type=float, metavar="R", help="find at least this share of the positives")
+    parser.add_argument(
+        "--prior", metavar="P", help="share of the positives (or of each class) where it will be used"
+    )
+    parser.add_argument("--out", metavar="DIR", help="write a new model folder (default: change this one)")
+
+
+def run(args: argparse.Namespace) -> int:
+    from equipoise.bench.job.model import load_model, save_model
+    from equipoise.bench.job.predicting import retune
+    from equipoise.bench.job.wishes import parse_cost, parse_prior
+
+    model = load_model(args.model)
+    if args.cost is None and args.recall is None and args.prior is None:
+        raise ValueError("say what to tune to: --cost fp=1,fn=20, --recall 0.95 or --prior 0.01")
+    if args.cost is not None and args.recall is not None:
+        raise ValueError("a threshold follows from a cost or from a recall, not from both: give one of them")
+    prior = parse_prior(args.prior, len(model.classes)) if args.prior else None
+    tuned, point = retune(model, cost=parse_cost(args.cost), recall=args.recall, prior=prior)
+    folder = save_model(tuned, args.out or args.model)
+    if point.threshold is not None:
+        print(f"Threshold {model.threshold:.4f} → {point.threshold:.4f} ({point.wish})")
+    for name, value in point.figures.items():
+        label = name.replace("_", " ")
+        print(f"  {label:18s} {value.value:.3f}  ({value.low:.3f} to {value.high:.3f})")
+    print(f"Wrote {folder}")
+    return 0
