@@ -24,7 +24,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "Ready: $$($(BIN)/python --version) in $(VENV)."
 
 run: setup  ## the main job on embedded data: out/report.html
-	@$(BIN)/equipoise report --out out
+	@$(BIN)/equipoise report --out out --budget 150s
 	@echo "Open out/report.html in a browser."
 
 test: setup  ## all tests but the slow ones
