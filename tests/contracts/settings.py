@@ -13,6 +13,12 @@ from typing import Any
 
 import pytest
 
+def _quick_conditional() -> dict[str, Any]:
+    from equipoise.classifiers import NeuralClassifier
+
+    return {"estimator": NeuralClassifier(**QUICK["NeuralClassifier"])}
+
+
 QUICK: dict[str, dict[str, Any]] = {
     "NeuralClassifier": {"module_params": {"hidden": (16,)}, "epochs": 15, "batch_size": 32, "lr": 0.02},
 }
@@ -20,6 +26,10 @@ QUICK: dict[str, dict[str, Any]] = {
 _ORDER = "batches are drawn by row number, so repeating a row is not the same stream as weighing it"
 CANNOT: dict[str, dict[str, str]] = {
     "NeuralClassifier": {
+        "check_sample_weight_equivalence_on_dense_data": _ORDER,
+        "check_sample_weight_equivalence_on_sparse_data": _ORDER,
+    },
+    "ConditionalClassifier": {
         "check_sample_weight_equivalence_on_dense_data": _ORDER,
         "check_sample_weight_equivalence_on_sparse_data": _ORDER,
     },
@@ -43,7 +53,7 @@ def as_list(mark: pytest.MarkDecorator) -> pytest.MarkDecorator:
 
 
 def build(cls: type) -> Any:
-    params = dict(QUICK.get(cls.__name__, {}))
+    params = _quick_conditional() if cls.__name__ == "ConditionalClassifier" else dict(QUICK.get(cls.__name__, {}))
     if "random_state" in inspect.signature(cls).parameters:
         params.setdefault("random_state", 0)
     return cls(**params)

@@ -6,15 +6,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from equipoise.classifiers.conditional import ConditionalClassifier
     from equipoise.classifiers.neural import NeuralClassifier
     from equipoise.classifiers.resampled import ResampledClassifier
 
 _HOMES = {
+    "ConditionalClassifier": "equipoise.classifiers.conditional",
     "NeuralClassifier": "equipoise.classifiers.neural",
     "ResampledClassifier": "equipoise.classifiers.resampled",
 }
 
-__all__ = ["NeuralClassifier", "ResampledClassifier"]
+__all__ = ["ConditionalClassifier", "NeuralClassifier", "ResampledClassifier"]
 
 
 def __getattr__(name: str) -> Any:

@@ -48,8 +48,9 @@ class NeuralClassifier(ClassifierMixin, BaseEstimator):
         a module, which is copied.
     module_params : dict, optional
         For the network, such as ``{"hidden": (64, 64), "dropout": 0.1}``.
-    loss : str or nn.Module
-        A loss of :mod:`equipoise.losses` by name, or an instance, which is copied. Losses made for cosines
+    loss : str, nn.Module or factory
+        A loss of :mod:`equipoise.losses` by name, an instance, which is copied, or a factory
+        ``factory(class_counts, **loss_params)``. Losses made for cosines
         (LDAM, KPS) also replace the network's head by one that normalizes.
     loss_params : dict, optional
         For a loss by name.
@@ -126,7 +127,7 @@ class NeuralClassifier(ClassifierMixin, BaseEstimator):
         module: str | Callable[..., nn.Module] | nn.Module = "auto",
         *,
         module_params: dict[str, Any] | None = None,
-        loss: str | nn.Module = "ce",
+        loss: str | nn.Module | Callable[..., nn.Module] = "ce",
         loss_params: dict[str, Any] | None = None,
         step: str | Callable[..., Any] = "plain",
         step_params: dict[str, Any] | None = None,

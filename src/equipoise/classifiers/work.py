@@ -121,12 +121,17 @@ def build_optimizer(
     return factory(parameters, lr=lr, **{**defaults, **params})
 
 
-def build_loss(loss: str | nn.Module, counts: FloatArray, params: dict[str, Any] | None) -> nn.Module:
-    """A loss by name, made for these class counts, or a copy of an instance."""
+def build_loss(
+    loss: str | nn.Module | Callable[..., nn.Module], counts: FloatArray, params: dict[str, Any] | None
+) -> nn.Module:
+    """A loss by name or from a factory, made for these class counts, or a copy of an instance."""
     if isinstance(loss, nn.Module):
         if params:
             raise ValueError("loss_params needs a loss by name, got an instance")
         return copy.deepcopy(loss)
+    if callable(loss):
+        made: nn.Module = loss(counts, **(params or {}))
+        return made
     return get_loss(loss, class_counts=counts, **(params or {}))
 
 

@@ -61,6 +61,7 @@ class Loss(nn.Module, abc.ABC):
     aliases: ClassVar[tuple[str, ...]] = ()
     needs_counts: ClassVar[bool] = False
     soft_targets: ClassVar[bool] = False
+    rowwise: ClassVar[frozenset[str]] = frozenset()  # hyper-parameters that may be one value a row
     class_counts: Tensor | None
 
     def __init__(
@@ -120,6 +121,11 @@ class Loss(nn.Module, abc.ABC):
         it.
         """
         return np.asarray(class_prior, dtype=np.float64)
+
+    def set_rows(self, **values: Tensor) -> None:
+        """Give hyper-parameters of ``rowwise`` one value a row of the batches that follow."""
+        for name, value in values.items():
+            setattr(self, name, value.reshape(-1, 1))
 
     @property
     def gathering(self) -> bool:

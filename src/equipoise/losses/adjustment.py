@@ -42,6 +42,7 @@ class LogitAdjustedLoss(Loss):
     """
 
     aliases: ClassVar[tuple[str, ...]] = ("la", "logit_adjustment")
+    rowwise = frozenset({"tau"})
     needs_counts = True
     soft_targets = True
     class_counts: Tensor
@@ -80,6 +81,7 @@ class VSLoss(Loss):
     """
 
     aliases: ClassVar[tuple[str, ...]] = ("vector_scaling",)
+    rowwise = frozenset({"gamma", "tau"})
     needs_counts = True
     soft_targets = True
     class_counts: Tensor

@@ -36,6 +36,7 @@ class FocalLoss(Loss):
     """
 
     soft_targets = True
+    rowwise = frozenset({"phi", "alpha"})
     alpha: Tensor | None
 
     def __init__(
@@ -51,7 +52,16 @@ class FocalLoss(Loss):
         self.register_buffer("alpha", _class_alpha(alpha))
 
     def per_sample(self, logits: Tensor, target: Tensor, **needs: Tensor) -> Tensor:
+        if self.alpha is not None and self.alpha.ndim == 2:  # one pair of weights a row
+            weight = self.alpha.to(logits.dtype).gather(1, target.unsqueeze(1)).squeeze(1)
+            return weight * functional.focal_loss(logits, target, phi=self.phi, reduction="none")
         return functional.focal_loss(logits, target, phi=self.phi, alpha=self.alpha, reduction="none")
+
+    def set_rows(self, **values: Tensor) -> None:
+        if "phi" in values:
+            self.phi = values["phi"]  # type: ignore[assignment]
+        if "alpha" in values:
+            self.alpha = torch.stack([1 - values["alpha"], values["alpha"]], dim=1)
 
     def implied_prior(self, class_prior: npt.ArrayLike) -> FloatArray:
         if self.alpha is None:

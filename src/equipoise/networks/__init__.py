@@ -2,14 +2,17 @@
 
 from equipoise.networks.base import Network, build_network, logits_and_features, network_names
 from equipoise.networks.convnet import ConvNet
+from equipoise.networks.film import ConditionalNetwork, FiLM
 from equipoise.networks.heads import CosineLinear, use_cosine_head
 from equipoise.networks.mlp import MLP
 from equipoise.networks.resnet import ResNet
 
 __all__ = [
     "MLP",
+    "ConditionalNetwork",
     "ConvNet",
     "CosineLinear",
+    "FiLM",
     "Network",
     "ResNet",
     "build_network",

@@ -11,7 +11,9 @@ from equipoise.training.callbacks import (
     drops,
 )
 from equipoise.training.checkpoint import Checkpoint, load_state, save_state
+from equipoise.training.conditional import ConditionalStep, ConditionedLoss, FamilyLoss
 from equipoise.training.data import Batch, TensorData
+from equipoise.training.distributions import Distribution, Linear, LogUniform, Point, Uniform
 from equipoise.training.fabric import make_fabric
 from equipoise.training.loop import Run, TrainingDiverged, fit, predict
 from equipoise.training.sam import SAMStep
@@ -32,13 +34,20 @@ __all__ = [
     "Callback",
     "Checkpoint",
     "ClassSampler",
+    "ConditionalStep",
+    "ConditionedLoss",
     "DeferredReweighting",
+    "Distribution",
     "EarlyStopping",
     "FlipAndShift",
+    "FamilyLoss",
     "LearningRate",
+    "Linear",
+    "LogUniform",
     "LossOfBatch",
     "Outcome",
     "PlainStep",
+    "Point",
     "Run",
     "SAMStep",
     "Sampler",
@@ -46,6 +55,7 @@ __all__ = [
     "Step",
     "TensorData",
     "TrainingDiverged",
+    "Uniform",
     "Validation",
     "build_step",
     "class_shares",

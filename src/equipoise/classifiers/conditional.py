@@ -1,0 +1,487 @@
+"""One model for every operating point: loss-conditional training, tuned after training."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import torch
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import Tensor, nn
+
+from equipoise._core.checks import FloatArray, check_choice
+from equipoise._core.files import read_json, replacing_folder, write_json
+from equipoise.classifiers._operating import (
+    Params,
+    Tuning,
+    default_of,
+    read_grid,
+    read_metric,
+    scan,
+    search_continuously,
+)
+from equipoise.classifiers.ledger import resolve_prior, shift_logits, softmax
+from equipoise.classifiers.neural import NeuralClassifier
+from equipoise.classifiers.targets import check_training_data
+from equipoise.metrics import precision_at_recall
+from equipoise.networks import ConditionalNetwork, build_network
+from equipoise.training import ConditionalStep, ConditionedLoss, FamilyLoss, Linear, predict
+from equipoise.training.distributions import Distribution, check_distributions, from_dict, to_dict
+
+_DEFAULTS: dict[str, dict[str, Distribution]] = {
+    "vs": {"gamma": Linear(0, 0.3, 0), "tau": Linear(0, 3, 0.33)},
+    "focal": {"phi": Linear(1, 3, 0.5)},
+    "la": {"tau": Linear(0, 3, 0.33)},
+}
+
+
+@dataclass(frozen=True)
+class _ConditionalModule:
+    """A network factory that puts the modulation between a network's features and its head."""
+
+    module: Any
+    default: tuple[float, ...]
+    modulate: bool
+    hidden: int
+    residual: bool
+
+    def __call__(self, input_shape: Sequence[int], n_classes: int, **params: Any) -> nn.Module:
+        network = build_network(self.module, input_shape, n_classes, **params)
+        return ConditionalNetwork(
+            network, self.default, modulate=self.modulate, hidden=self.hidden, residual=self.residual
+        )
+
+
+@dataclass(frozen=True)
+class _ConditionedFamily:
+    """A loss factory for the counts of the training data."""
+
+    name: str
+    default: dict[str, float]
+
+    def __call__(self, class_counts: npt.ArrayLike, **fixed: Any) -> nn.Module:
+        counts = tuple(np.asarray(class_counts, dtype=np.float64).tolist())
+        return ConditionedLoss(FamilyLoss(self.name, counts, fixed), **self.default)
+
+
+@dataclass(frozen=True)
+class _ConditionalStepFactory:
+    distribution: dict[str, Distribution]
+    step: Any
+    per_sample: bool
+
+    def __call__(self, loss: Any, **params: Any) -> ConditionalStep:
+        return ConditionalStep(loss, self.distribution, self.step, self.per_sample, **params)
+
+
+class _FeaturesOnly(nn.Module):
+    def __init__(self, network: ConditionalNetwork) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.network.features(x)
+
+
+class ConditionalClassifier(ClassifierMixin, BaseEstimator):
+    """Loss-conditional training: a network that is told its loss's hyper-parameters λ, drawn anew each batch.
+
+    After training, any λ of the trained range can be asked for at the cost of the head alone; :meth:`tune`
+    finds the best for a metric on validation data.
+
+    Parameters
+    ----------
+    loss : str
+        A loss of :mod:`equipoise.losses` whose hyper-parameters are numbers and that keeps no statistics.
+    distribution : dict, optional
+        A distribution (:class:`~equipoise.training.Linear`, ``Uniform``, ``LogUniform``, ``Point`` or a number)
+        for each hyper-parameter that varies. Defaults exist for ``"vs"``, ``"focal"`` and ``"la"``.
+    loss_params : dict, optional
+        Hyper-parameters of the loss that stay fixed.
+    step : str or factory
+        ``"plain"``, ``"sam"``, or another step by name.
+    step_params : dict, optional
+    estimator : NeuralClassifier, optional
+        All else about network and training: epochs, optimizer, augmentation, device … Its loss and step are
+        replaced.
+    film : bool
+        ``False`` draws λ for the loss but hides it from the network (the paper's Eq 8 ablation).
+    film_hidden, film_residual :
+        Width of the modulating networks; whether they start from the identity.
+    per_sample : bool
+        Draw λ for every row rather than for every batch.
+    random_state : int, generator or None
+
+    Attributes
+    ----------
+    classes_, network_, history_, data_prior_ : as in :class:`NeuralClassifier`.
+    params_ : dict
+        The λ used where none is given: the medians, or what :meth:`tune` found.
+    tuning_ : Tuning
+        After :meth:`tune`.
+
+    References
+    ----------
+    Lieberman, Ravindran, Yuan, Tomasi: Training over a Distribution of Hyperparameters for Enhanced Performance
+    and Adaptability on Imbalanced Classification, Eqs 6–8, Appendix D.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(600, weights=[0.9], class_sep=1.5, random_state=0)
+    >>> base = NeuralClassifier(epochs=15, lr=0.01)
+    >>> clf = ConditionalClassifier("vs", estimator=base, random_state=0).fit(X[:400], y[:400])
+    >>> found = clf.tune(X[400:], y[400:], metric="precision_at_recall", recall=0.9)
+    >>> sorted(found.params)
+    ['gamma', 'tau']
+    """
+
+    def __init__(
+        self,
+        loss: str = "vs",
+        *,
+        distribution: dict[str, Any] | None = None,
+        loss_params: dict[str, Any] | None = None,
+        step: str | Callable[..., Any] = "plain",
+        step_params: dict[str, Any] | None = None,
+        estimator: NeuralClassifier | None = None,
+        film: bool = True,
+        film_hidden: int = 128,
+        film_residual: bool = True,
+        per_sample: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.loss = loss
+        self.distribution = distribution
+        self.loss_params = loss_params
+        self.step = step
+        self.step_params = step_params
+        self.estimator = estimator
+        self.film = film
+        self.film_hidden = film_hidden
+        self.film_residual = film_residual
+        self.per_sample = per_sample
+        self.random_state = random_state
+
+    # Fitting
+
+    def fit(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    ) -> ConditionalClassifier:
+        """Train over the distribution of hyper-parameters."""
+        check_training_data(self, X, y, sample_weight)
+        self.distribution_ = self._read_distribution()
+        self.params_ = {name: default_of(law) for name, law in self.distribution_.items()}
+        self.classifier_ = self._configured().fit(np.asarray(X), y, sample_weight)
+        self.classes_ = self.classifier_.classes_
+        self._forget_tuning()
+        return self
+
+    def _read_distribution(self) -> dict[str, Distribution]:
+        if self.distribution is not None:
+            return check_distributions(self.distribution)
+        check_choice("loss without a distribution", self.loss, list(_DEFAULTS))
+        return dict(_DEFAULTS[self.loss])
+
+    def _configured(self) -> NeuralClassifier:
+        base = NeuralClassifier() if self.estimator is None else clone(self.estimator)
+        return base.set_params(
+            module=_ConditionalModule(
+                base.module, tuple(self.params_.values()), self.film, self.film_hidden, self.film_residual
+            ),
+            loss=_ConditionedFamily(self.loss, self.params_),
+            loss_params=self.loss_params,
+            step=_ConditionalStepFactory(self.distribution_, self.step, self.per_sample),
+            step_params=self.step_params,
+            random_state=self.random_state if self.random_state is not None else base.random_state,
+        )
+
+    def _forget_tuning(self) -> None:
+        if hasattr(self, "tuning_"):
+            del self.tuning_
+
+    @property
+    def network_(self) -> ConditionalNetwork:
+        network: ConditionalNetwork = self.classifier_.network_  # type: ignore[assignment]
+        return network
+
+    @property
+    def history_(self) -> pd.DataFrame:
+        return self.classifier_.history_
+
+    @property
+    def data_prior_(self) -> FloatArray:
+        return self.classifier_.data_prior_
+
+    # Predicting
+
+    def backbone(self, X: npt.ArrayLike) -> Tensor:
+        """Features of the data, which serve every λ: the costly part of a prediction."""
+        check_is_fitted(self)
+        checked: Any = validate_data(self, X, reset=False, allow_nd=True, dtype="numeric")
+        return predict(_FeaturesOnly(self.network_), self.classifier_.preparation_(checked))
+
+    @torch.inference_mode()
+    def _scores(self, features: Tensor, params: Params | None, prior: Any) -> FloatArray:
+        chosen = self._complete(params)
+        told = torch.tensor([chosen[name] for name in self.distribution_], dtype=torch.float32)
+        logits = self.network_.answer(features, told).double().numpy()
+        trained = self.training_prior(chosen)
+        return shift_logits(logits, trained, resolve_prior(prior, data=self.data_prior_, trained=trained))
+
+    def training_prior(self, params: Params | None = None) -> FloatArray:
+        """The class prior that the answer under λ is trained to; with logit shifts it depends on λ."""
+        base = self.classifier_.training_prior_
+        counts = np.maximum(self.data_prior_, 1e-12)
+        loss: Any = FamilyLoss(self.loss, tuple(counts), self.loss_params or {})(**self._complete(params))
+        return np.asarray(loss.implied_prior(base)) if hasattr(loss, "implied_prior") else base
+
+    def _complete(self, params: Params | None) -> Params:
+        if params is None:
+            return self.params_
+        unknown = sorted(set(params) - set(self.distribution_))
+        if unknown:
+            raise ValueError(
+                f"params: unknown {', '.join(unknown)}; there are {', '.join(self.distribution_)}"
+            )
+        chosen = {**self.params_, **{name: float(value) for name, value in params.items()}}
+        for name, law in self.distribution_.items():
+            slack = 1e-9 * max(1.0, abs(law.low), abs(law.high))
+            if not law.low - slack <= chosen[name] <= law.high + slack:
+                warnings.warn(
+                    f"{name} = {chosen[name]:g} lies outside the trained range [{law.low:g}, {law.high:g}]: "
+                    "the answer is an extrapolation",
+                    UserWarning,
+                    stacklevel=4,
+                )
+        return chosen
+
+    def predict_proba(
+        self, X: npt.ArrayLike, params: Params | None = None, prior: str | npt.ArrayLike = "data"
+    ) -> FloatArray:
+        """Class probabilities under λ and a prior (``"data"``, ``"train"`` or an array)."""
+        return softmax(self._scores(self.backbone(X), params, prior))
+
+    def decision_function(self, X: npt.ArrayLike, params: Params | None = None) -> FloatArray:
+        """Logits under λ and the prior they were trained to; the difference of the two for two classes."""
+        scores = self._scores(self.backbone(X), params, "train")
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: npt.ArrayLike, params: Params | None = None) -> npt.NDArray[Any]:
+        """Decide under λ: at the tuned threshold if :meth:`tune` chose one, else the most probable class."""
+        tuning: Tuning | None = getattr(self, "tuning_", None) if params is None else None
+        if tuning is None or tuning.threshold is None:
+            return np.asarray(self.classes_[self._scores(self.backbone(X), params, "train").argmax(axis=1)])
+        positive = self.classes_.tolist().index(self.positive_)
+        proba = softmax(self._scores(self.backbone(X), None, tuning.prior))[:, positive]
+        return np.asarray(self.classes_[np.where(proba >= tuning.threshold, positive, 1 - positive)])
+
+    # Choosing after training
+
+    def tune(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        metric: str | Callable[[Any, Any, Any], float] = "average_precision",
+        *,
+        params: Any = None,
+        search: str = "grid",
+        prior: str | npt.ArrayLike = "data",
+        pos_label: Any = None,
+        **keywords: Any,
+    ) -> Tuning:
+        """Choose λ (and, for metrics of a decision, the threshold) on validation data. Nothing is retrained.
+
+        Parameters
+        ----------
+        X, y : validation data that took no part in training.
+        metric : a name of ``equipoise.metrics.METRICS``, ``"f1"``, ``"cost"`` (with ``cost_matrix``), or a
+            scikit-learn scorer ``scorer(estimator, X, y)``.
+        params : a dict of values to combine, a list of λ, or ``None`` for five values over each range.
+        search : ``"grid"`` or ``"continuous"`` over the whole trained range.
+        prior : under which probabilities are judged; give an array for the prior at deployment.
+        pos_label : the positive class; the rarer one by default.
+        **keywords : for the metric, such as ``recall=0.99``.
+        """
+        check_choice("search", search, ["grid", "continuous"])
+        features, y = self.backbone(X), np.asarray(y)
+        self.positive_ = self._positive() if pos_label is None else pos_label
+        judge, sign = self._judge(metric, keywords, features, X, y, prior)
+        if search == "grid":
+            rows = scan(read_grid(params, self.distribution_), judge)
+        else:
+            rows = search_continuously(self.distribution_, judge, sign)
+        table = pd.DataFrame(rows)
+        best = rows[int(np.nanargmax(sign * table["value"].to_numpy(dtype=float)))]
+        self.params_ = {name: best[name] for name in self.distribution_}
+        self.tuning_ = Tuning(self.params_, float(best["value"]), best["threshold"], prior, table)
+        return self.tuning_
+
+    def _positive(self) -> Any:
+        return self.classes_[int(self.data_prior_.argmin())]
+
+    def _judge(
+        self, metric: Any, keywords: dict[str, Any], features: Tensor, X: Any, y: npt.NDArray[Any], prior: Any
+    ) -> tuple[Callable[[Params], tuple[float, float | None]], int]:
+        if callable(metric):
+            view = _View(self, features)
+
+            def by_scorer(candidate: Params) -> tuple[float, float | None]:
+                view.params = candidate
+                return float(metric(view, X, y)), None
+
+            return by_scorer, 1
+        positive = self.positive_ if len(self.classes_) == 2 else None
+        judge = read_metric(metric, keywords, positive)
+
+        def by_name(candidate: Params) -> tuple[float, float | None]:
+            return judge(y, softmax(self._scores(features, candidate, prior)), self.classes_)
+
+        return by_name, judge.sign
+
+    def frontier(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        recalls: npt.ArrayLike | None = None,
+        params: Any = None,
+    ) -> pd.DataFrame:
+        """The best precision at each recall over all λ, and the λ that gives it.
+
+        Returns a table with ``recall``, ``precision`` and one column a hyper-parameter. On validation data this
+        is a menu; the precision of a chosen line is to be measured on other data.
+        """
+        if len(self.classes_) != 2:
+            raise ValueError(f"a precision-recall frontier needs two classes, got {len(self.classes_)}")
+        wanted = np.linspace(0.05, 1, 20) if recalls is None else np.atleast_1d(np.asarray(recalls, float))
+        features, y = self.backbone(X), np.asarray(y)
+        positive = self._positive()
+        column = self.classes_.tolist().index(positive)
+        rows = []
+        for candidate in read_grid(params, self.distribution_):
+            scores = softmax(self._scores(features, candidate, "data"))[:, column]
+            rows += [
+                {
+                    "recall": recall,
+                    "precision": precision_at_recall(y, scores, min_recall=recall, pos_label=positive),
+                    **candidate,
+                }
+                for recall in wanted
+            ]
+        table = pd.DataFrame(rows)
+        return table.loc[table.groupby("recall")["precision"].idxmax()].reset_index(drop=True)
+
+    # Keeping
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the fitted classifier, its conditioning and its tuning to a folder, nothing pickled."""
+        check_is_fitted(self)
+        tuning: Tuning | None = getattr(self, "tuning_", None)
+        settings = {
+            name: getattr(self, name)
+            for name in (
+                "loss",
+                "loss_params",
+                "step_params",
+                "film",
+                "film_hidden",
+                "film_residual",
+                "per_sample",
+            )
+        }
+        base: Any = self.classifier_.module
+        with replacing_folder(folder) as temporary:
+            self.classifier_.save(temporary / "network")
+            write_json(
+                temporary / "conditional.json",
+                {
+                    "kind": type(self).__name__,
+                    "settings": settings,
+                    "step": self.step if isinstance(self.step, str) else None,
+                    "module": base.module if isinstance(base.module, str) else None,
+                    "distribution": {name: to_dict(law) for name, law in self.distribution_.items()},
+                    "params": self.params_,
+                    "default": list(base.default),
+                    "tuning": None if tuning is None else _tuning_to_dict(tuning, self.positive_),
+                },
+            )
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str], module: Any = None) -> ConditionalClassifier:
+        """Read what :meth:`save` wrote; a network that was not given by name must be given again."""
+        source = Path(folder)
+        saved = read_json(source / "conditional.json")
+        if saved.get("kind") != cls.__name__:
+            raise ValueError(f"{source} must hold a {cls.__name__}, got {saved.get('kind')!r}")
+        laws = {name: from_dict(law) for name, law in saved["distribution"].items()}
+        made = cls(distribution=laws, step=saved["step"] or "plain", **saved["settings"])
+        network = module if module is not None else saved["module"]
+        if network is None:
+            raise ValueError("the module was not saved, only its weights: pass it to load as module=…")
+        shell = _ConditionalModule(
+            network, tuple(saved["default"]), made.film, made.film_hidden, made.film_residual
+        )
+        made.distribution_, made.params_ = laws, saved["params"]
+        made.classifier_ = NeuralClassifier.load(source / "network", module=shell)
+        made.classes_, made.n_features_in_ = made.classifier_.classes_, made.classifier_.n_features_in_
+        if saved["tuning"] is not None:
+            made.tuning_, made.positive_ = _tuning_from_dict(saved["tuning"], made.classes_)
+        return made
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags
+
+
+class _View:
+    """The classifier at one λ on data whose features are known, for scikit-learn's scorers."""
+
+    _estimator_type = "classifier"
+
+    def __init__(self, owner: ConditionalClassifier, features: Tensor) -> None:
+        self._owner, self._features, self.classes_ = owner, features, owner.classes_
+        self.params: Params = owner.params_
+
+    def __sklearn_tags__(self) -> Any:
+        return self._owner.__sklearn_tags__()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        return softmax(self._owner._scores(self._features, self.params, "data"))
+
+    def decision_function(self, X: Any) -> FloatArray:
+        scores = self._owner._scores(self._features, self.params, "train")
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        scores = self._owner._scores(self._features, self.params, "train")
+        return np.asarray(self.classes_[scores.argmax(axis=1)])
+
+
+def _tuning_to_dict(tuning: Tuning, positive: Any) -> dict[str, Any]:
+    prior = tuning.prior if isinstance(tuning.prior, str) else np.asarray(tuning.prior).tolist()
+    return {
+        "params": tuning.params,
+        "value": tuning.value,
+        "threshold": tuning.threshold,
+        "prior": prior,
+        "positive": np.asarray(positive).tolist(),
+        "table": {name: tuning.table[name].tolist() for name in tuning.table},
+    }
+
+
+def _tuning_from_dict(saved: dict[str, Any], classes: npt.NDArray[Any]) -> tuple[Tuning, Any]:
+    values = dict(saved)
+    positive = classes[classes.tolist().index(values.pop("positive"))]
+    return Tuning(**{**values, "table": pd.DataFrame(values["table"])}), positive

@@ -1,0 +1,112 @@
+"""Feature-wise linear modulation: a network that is told the loss it will be judged by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from equipoise._core.checks import check_integer
+
+
+class FiLM(nn.Module):
+    """f ↦ σ(λ)·f + μ(λ), with two small networks for σ and μ (Lieberman et al. §4.2; Perez et al. 2018).
+
+    Parameters
+    ----------
+    n_params : int
+        Length of λ.
+    channels : int
+        Length of f.
+    hidden : int
+        Width of the hidden layer; the authors take 128.
+    residual : bool
+        Center σ at 1 and start from the identity, so that an untrained modulation changes nothing. The
+        authors use torch's default initialization (``False``).
+
+    >>> film = FiLM(2, 5)
+    >>> f = torch.randn(3, 5)
+    >>> torch.equal(film(f, torch.rand(2)), f)
+    True
+    """
+
+    def __init__(self, n_params: int, channels: int, hidden: int = 128, residual: bool = True) -> None:
+        super().__init__()
+        check_integer("n_params", n_params, low=1)
+        check_integer("hidden", hidden, low=1)
+        self.residual = residual
+        self.scale = _small_mlp(n_params, hidden, channels, zero=residual)
+        self.shift = _small_mlp(n_params, hidden, channels, zero=residual)
+
+    def forward(self, features: Tensor, params: Tensor) -> Tensor:
+        scale = self.scale(params)
+        if self.residual:
+            scale = 1 + scale
+        return torch.addcmul(self.shift(params).to(features.dtype), features, scale.to(features.dtype))
+
+
+def _small_mlp(n_in: int, hidden: int, n_out: int, zero: bool) -> nn.Sequential:
+    last = nn.Linear(hidden, n_out)
+    if zero:
+        nn.init.zeros_(last.weight)
+        nn.init.zeros_(last.bias)
+    return nn.Sequential(nn.Linear(n_in, hidden), nn.ReLU(), last)
+
+
+class ConditionalNetwork(nn.Module):
+    """A network whose features are modulated by λ before the head.
+
+    The modulation sits after the backbone, so many λ cost one backbone pass.
+
+    Parameters
+    ----------
+    network : nn.Module
+        With ``features(x)`` and a linear ``head``.
+    default : sequence of float
+        The λ that is used where none is given.
+    modulate : bool
+        ``False`` is the ablation: λ is drawn for the loss but the network does not see it (Eq 8).
+    """
+
+    default: Tensor
+
+    def __init__(
+        self,
+        network: nn.Module,
+        default: Any,
+        *,
+        modulate: bool = True,
+        hidden: int = 128,
+        residual: bool = True,
+    ) -> None:
+        super().__init__()
+        self.network = network
+        self.register_buffer("default", torch.as_tensor(default, dtype=torch.float32).reshape(-1))
+        channels = int(self.head.in_features)
+        self.film = FiLM(len(self.default), channels, hidden, residual) if modulate else None
+
+    @property
+    def head(self) -> Any:
+        return self.network.head
+
+    @head.setter
+    def head(self, head: nn.Module) -> None:
+        self.network.head = head
+
+    def features(self, x: Tensor) -> Tensor:
+        """The backbone's features, which do not depend on λ."""
+        features: Tensor = self.network.features(x)  # type: ignore[operator]
+        return features
+
+    def answer(self, features: Tensor, params: Tensor | None = None) -> Tensor:
+        """Logits from features, under λ of shape (d,) or (n, d)."""
+        if self.film is not None:
+            features = self.film(features, self.default if params is None else params)
+        logits: Tensor = self.head(features)
+        return logits
+
+    def forward(self, x: Tensor | tuple[Tensor, Tensor]) -> Tensor:
+        """``x`` is a batch, or a pair of a batch and λ."""
+        inputs, params = x if isinstance(x, (tuple, list)) else (x, None)
+        return self.answer(self.features(inputs), params)

@@ -1,0 +1,218 @@
+"""Distributions to draw a loss's hyper-parameters from (Lieberman et al., Appendix D)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from equipoise._core.checks import FloatArray, check_array, check_choice, check_in_range, check_positive
+
+
+class Distribution(Protocol):
+    """A distribution on [low, high], known by its quantiles."""
+
+    @property
+    def low(self) -> float: ...
+
+    @property
+    def high(self) -> float: ...
+
+    def density(self, x: npt.ArrayLike) -> FloatArray: ...
+
+    def quantile(self, u: npt.ArrayLike) -> FloatArray: ...
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A density that is linear on [low, high], with the value ``height`` at ``high``.
+
+    The value at ``low`` follows from unit area: h_a = 2/(b − a) − h_b, so 0 ≤ h_b ≤ 2/(b − a) is required.
+    (The L(1, 3, 2) of the paper's Table 2 is no density: it would be −1 at its lower end.)
+
+    >>> Linear(0, 3, 0).quantile([0, 0.75, 1])
+    array([0. , 1.5, 3. ])
+    >>> Linear(1, 3, 2)
+    Traceback (most recent call last):
+    ...
+    ValueError: height must lie in [0, 1] for a density on [1, 3], got 2
+    """
+
+    low: float
+    high: float
+    height: float
+
+    def __post_init__(self) -> None:
+        _check_interval(self.low, self.high)
+        largest = 2 / (self.high - self.low)
+        if not -1e-12 <= check_array("height", self.height) <= largest * (1 + 1e-2):
+            raise ValueError(
+                f"height must lie in [0, {largest:g}] for a density on [{self.low:g}, {self.high:g}], "
+                f"got {self.height:g}"
+            )
+
+    @property
+    def height_low(self) -> float:
+        """The density at ``low``."""
+        return max(0.0, 2 / (self.high - self.low) - self.height)
+
+    def density(self, x: npt.ArrayLike) -> FloatArray:
+        x = check_array("x", x)
+        t = (x - self.low) / (self.high - self.low)
+        height = self.height_low + (self._height_high - self.height_low) * t
+        return np.where((t >= 0) & (t <= 1), height, 0.0)
+
+    def cdf(self, x: npt.ArrayLike) -> FloatArray:
+        width = self.high - self.low
+        t = np.clip((check_array("x", x) - self.low) / width, 0, 1)
+        return width * (self.height_low * t + (self._height_high - self.height_low) * t**2 / 2)
+
+    def quantile(self, u: npt.ArrayLike) -> FloatArray:
+        """The inverse of the cumulative distribution, stable where the slope vanishes.
+
+        With t = (x − a)/(b − a): (h_b − h_a)·t²/2 + h_a·t = u/(b − a), solved for t in the form that does not
+        divide by the slope.
+        """
+        share = check_in_range("u", u, 0, 1)
+        width = self.high - self.low
+        start, slope = width * self.height_low, width * (self._height_high - self.height_low)
+        root = np.sqrt(np.maximum(start**2 + 2 * slope * share, 0.0))
+        t = np.divide(2 * share, start + root, out=np.zeros_like(share), where=start + root > 0)
+        return np.asarray(self.low + width * np.clip(t, 0, 1))
+
+    @property
+    def _height_high(self) -> float:
+        return 2 / (self.high - self.low) - self.height_low  # equal to height, but for the rounding of 0.33
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """Uniform on [low, high].
+
+    >>> Uniform(0, 2).quantile(0.25)
+    array(0.5)
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        _check_interval(self.low, self.high)
+
+    def density(self, x: npt.ArrayLike) -> FloatArray:
+        x = check_array("x", x)
+        return np.where((x >= self.low) & (x <= self.high), 1 / (self.high - self.low), 0.0)
+
+    def quantile(self, u: npt.ArrayLike) -> FloatArray:
+        return np.asarray(self.low + (self.high - self.low) * check_in_range("u", u, 0, 1))
+
+
+@dataclass(frozen=True)
+class LogUniform:
+    """Uniform in the logarithm on [low, high].
+
+    >>> LogUniform(1, 100).quantile(0.5).round(9)
+    np.float64(10.0)
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        check_positive("low", self.low)
+        _check_interval(self.low, self.high)
+
+    def density(self, x: npt.ArrayLike) -> FloatArray:
+        x = check_array("x", x)
+        inside = (x >= self.low) & (x <= self.high)
+        return np.where(inside, 1 / (np.where(inside, x, 1.0) * math.log(self.high / self.low)), 0.0)
+
+    def quantile(self, u: npt.ArrayLike) -> FloatArray:
+        return np.asarray(self.low * (self.high / self.low) ** check_in_range("u", u, 0, 1))
+
+
+@dataclass(frozen=True)
+class Point:
+    """Always the same value: the hyper-parameter is fixed.
+
+    >>> Point(2.0).quantile([0.1, 0.9])
+    array([2., 2.])
+    """
+
+    value: float
+
+    def __post_init__(self) -> None:
+        check_array("value", self.value)
+
+    @property
+    def low(self) -> float:
+        return self.value
+
+    @property
+    def high(self) -> float:
+        return self.value
+
+    def density(self, x: npt.ArrayLike) -> FloatArray:
+        return np.where(check_array("x", x) == self.value, np.inf, 0.0)
+
+    def quantile(self, u: npt.ArrayLike) -> FloatArray:
+        return np.full(np.shape(u), float(self.value))
+
+
+_KINDS: dict[str, Any] = {kind.__name__: kind for kind in (Linear, Uniform, LogUniform, Point)}
+
+
+def draw(distribution: Distribution, generator: torch.Generator, size: int | None = None) -> FloatArray:
+    """One value, or ``size`` of them.
+
+    >>> 0 <= float(draw(Uniform(0, 1), torch.Generator().manual_seed(0))) <= 1
+    True
+    """
+    uniform = torch.rand((1 if size is None else size,), generator=generator, dtype=torch.float64).numpy()
+    values = distribution.quantile(uniform)
+    return values[0] if size is None else values
+
+
+def to_dict(distribution: Distribution) -> dict[str, Any]:
+    """As JSON can hold it.
+
+    >>> from_dict(to_dict(Point(1.0)))
+    Point(value=1.0)
+    """
+    return {"kind": type(distribution).__name__, **asdict(distribution)}  # type: ignore[call-overload]
+
+
+def from_dict(saved: dict[str, Any]) -> Distribution:
+    values = dict(saved)
+    kind = check_choice("kind", values.pop("kind"), _KINDS)
+    made: Distribution = _KINDS[kind](**values)
+    return made
+
+
+def check_distributions(distribution: Any) -> dict[str, Distribution]:
+    """A non-empty dict from hyper-parameter names to distributions; a number stands for a point mass."""
+    if not isinstance(distribution, dict) or not distribution:
+        raise TypeError(
+            f"distribution must be a dict from hyper-parameters to distributions, got {distribution!r}"
+        )
+    checked = {}
+    for name, value in distribution.items():
+        if isinstance(value, (int, float)):
+            value = Point(float(value))
+        if not callable(getattr(value, "quantile", None)):
+            raise TypeError(
+                f"distribution[{name!r}] must be Linear, Uniform, LogUniform or Point, got {value!r}"
+            )
+        checked[str(name)] = value
+    return checked
+
+
+def _check_interval(low: float, high: float) -> None:
+    check_array("low", low)
+    check_array("high", high)
+    if not low < high:
+        raise ValueError(f"low must be below high, got {low:g} and {high:g}")

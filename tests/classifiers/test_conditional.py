@@ -1,0 +1,284 @@
+"""Loss-conditional training: distributions, modulation, tuning after training, keeping, bad input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from scipy import integrate
+from sklearn.datasets import load_iris, make_classification
+from sklearn.metrics import average_precision_score, get_scorer
+from sklearn.model_selection import GridSearchCV
+
+from equipoise.classifiers import ConditionalClassifier, NeuralClassifier
+from equipoise.losses import get_loss
+from equipoise.metrics import brier, precision_at_recall
+from equipoise.networks import ConditionalNetwork, build_network
+from equipoise.training import ConditionedLoss, FamilyLoss, Linear, LogUniform, Point, Uniform
+from equipoise.training.distributions import draw, from_dict, to_dict
+
+LAWS = [
+    Linear(0, 0.3, 0),
+    Linear(0, 3, 0.33),
+    Linear(1, 4, 1 / 3),
+    Linear(0, 0.2, 10),
+    Uniform(-1, 2),
+    LogUniform(0.1, 10),
+]
+
+
+@pytest.mark.parametrize("law", LAWS, ids=repr)
+def test_quantiles_invert_the_integral_of_the_density(law):
+    assert integrate.quad(lambda x: float(law.density(x)), law.low, law.high)[0] == pytest.approx(1)
+    for u in (0.0, 0.2, 0.5, 0.9, 1.0):
+        x = float(law.quantile(u))
+        assert integrate.quad(lambda t: float(law.density(t)), law.low, x)[0] == pytest.approx(u, abs=1e-8)
+
+
+def test_linear_limits():
+    u = np.linspace(0, 1, 7)
+    assert Linear(0, 2, 0.5).quantile(u) == pytest.approx(Uniform(0, 2).quantile(u))
+    assert Linear(0, 2, 0.5 + 1e-13).quantile(u) == pytest.approx(2 * u), "a slope near zero is the uniform"
+    assert Linear(0, 1, 2).quantile(u) == pytest.approx(np.sqrt(u))
+    assert Linear(0, 1, 0).cdf(0.5) == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize("law", [*LAWS, Point(2.0)], ids=repr)
+def test_draws_follow_the_seed_and_the_law(law):
+    values = draw(law, torch.Generator().manual_seed(1), 4000)
+    assert np.array_equal(values, draw(law, torch.Generator().manual_seed(1), 4000))
+    assert from_dict(to_dict(law)) == law
+    u = (np.arange(2000) + 0.5) / 2000
+    assert values.mean() == pytest.approx(law.quantile(u).mean(), abs=4 * values.std() / 60 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Linear(1, 3, 2), r"height must lie in \[0, 1\]"),
+        (lambda: Linear(0, 1, -0.1), "height"),
+        (lambda: Linear(2, 1, 0), "low must be below high"),
+        (lambda: LogUniform(0, 1), "low must be positive"),
+    ],
+)
+def test_what_is_no_density_is_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def data(n=500, seed=0):
+    return make_classification(
+        n, 8, n_informative=4, weights=[0.9], class_sep=1.2, flip_y=0.02, random_state=seed
+    )
+
+
+def small(loss="vs", **params):
+    base = NeuralClassifier(module_params={"hidden": (16,)}, epochs=12, lr=0.01)
+    return ConditionalClassifier(loss, estimator=base, random_state=0, **params)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y = data()
+    return small().fit(X, y)
+
+
+def test_untrained_modulation_is_the_plain_network():
+    network = build_network("mlp", (4,), 3)
+    conditional, x = ConditionalNetwork(network, [0.1, 2.0]), torch.randn(5, 4)
+    assert torch.equal(conditional(x), network(x))
+    assert torch.equal(conditional((x, torch.tensor([9.0, 9.0]))), network(x))
+
+
+def test_one_lambda_equals_the_same_lambda_for_each_row():
+    logits, target = torch.randn(6, 2), torch.tensor([0, 1, 0, 0, 1, 0])
+    for name, params in (("vs", {"gamma": 0.2, "tau": 1.5}), ("focal", {"phi": 1.3, "alpha": 0.3})):
+        plain = get_loss(name, [9, 1], **params)(logits, target)
+        rowwise = ConditionedLoss(FamilyLoss(name, (9.0, 1.0)), **params)
+        rowwise.set_rows(params, {key: torch.full((6,), value) for key, value in params.items()})
+        assert torch.allclose(rowwise(logits, target), plain)
+
+
+def test_a_point_mass_is_ordinary_training():
+    """With a fixed λ and no modulation nothing is left but the plain loss: the same bits."""
+    X, y = data()
+    base = NeuralClassifier(module_params={"hidden": (8,)}, epochs=3)
+    point = ConditionalClassifier(
+        "vs", distribution={"gamma": 0.1, "tau": 1.0}, estimator=base, film=False, random_state=3
+    ).fit(X, y)
+    plain = NeuralClassifier(
+        module_params={"hidden": (8,)},
+        epochs=3,
+        loss="vs",
+        loss_params={"gamma": 0.1, "tau": 1.0},
+        random_state=3,
+    ).fit(X, y)
+    assert np.allclose(point.predict_proba(X), plain.predict_proba(X), atol=1e-6)
+
+
+def test_lambda_matters_and_tau_shifts_towards_the_minority(fitted):
+    X, _ = data(seed=1)
+    raw = [
+        fitted.predict_proba(X, {"gamma": 0.1, "tau": tau}, prior="train")[:, 1].mean() for tau in (0, 1, 2)
+    ]
+    assert raw[0] < raw[1] < raw[2]
+
+
+def test_the_ledger_brings_lambdas_to_one_prior(fitted):
+    X, y = data(2000, seed=0)
+    for tau in (0.0, 1.0):
+        proba = fitted.predict_proba(X, {"gamma": 0.0, "tau": tau})
+        assert proba[:, 1].mean() == pytest.approx(y.mean(), abs=0.08)
+    assert fitted.training_prior({"tau": 1.0}) == pytest.approx([0.5, 0.5])
+
+
+def test_tuning_finds_the_best_of_its_table_in_one_backbone_pass(fitted, monkeypatch):
+    X, y = data(seed=2)
+    passes = []
+    backbone = ConditionalClassifier.backbone
+    monkeypatch.setattr(
+        ConditionalClassifier, "backbone", lambda self, X: passes.append(1) or backbone(self, X)
+    )
+    grid = {"gamma": [0, 0.1, 0.2, 0.3], "tau": [0, 1, 2, 3]}
+    found = fitted.tune(X, y, "average_precision", params=grid)
+    assert len(passes) == 1
+    assert len(found.table) == 16
+    assert found.value == found.table["value"].max()
+    again = fitted.predict_proba(X, found.params)[:, 1]
+    assert average_precision_score(y, again) == pytest.approx(found.value)
+
+
+def test_each_metric_gets_its_own_best(fitted):
+    X, y = data(seed=2)
+    found = fitted.tune(X, y, "brier")
+    assert found.value == found.table["value"].min() == pytest.approx(brier(y, fitted.predict_proba(X)))
+    found = fitted.tune(X, y, "precision_at_recall", recall=0.9)
+    scores = fitted.predict_proba(X)[:, 1]
+    assert found.value == pytest.approx(precision_at_recall(y, scores, min_recall=0.9))
+    decided = fitted.predict(X)
+    assert (decided[y == 1] == 1).mean() >= 0.9, "the tuned threshold reaches the recall asked for"
+    cost = fitted.tune(X, y, "cost", cost_matrix=[[0, 1], [20, 0]])
+    paid = np.array([[0, 1], [20, 0]])[y, fitted.predict(X)].mean()
+    assert paid == pytest.approx(cost.value)
+    assert fitted.tune(X, y, "f1").value <= 1
+
+
+def test_continuous_search_is_no_worse_than_the_grid(fitted):
+    X, y = data(seed=2)
+    grid = fitted.tune(X, y, "log_loss").value
+    assert fitted.tune(X, y, "log_loss", search="continuous").value <= grid + 1e-3
+
+
+def test_scorers_of_scikit_learn_work(fitted):
+    X, y = data(seed=2)
+    found = fitted.tune(X, y, get_scorer("roc_auc"))
+    assert found.value == pytest.approx(get_scorer("roc_auc")(fitted, X, y))
+
+
+def test_frontier_is_above_every_lambda(fitted):
+    X, y = data(seed=2)
+    front = fitted.frontier(X, y, recalls=[0.5, 0.9, 0.99])
+    scores = fitted.predict_proba(X, {"gamma": 0.15, "tau": 1.5})[:, 1]
+    for row in front.itertuples():
+        assert row.precision >= precision_at_recall(y, scores, min_recall=row.recall) - 1e-9
+    assert front["precision"].is_monotonic_decreasing
+
+
+@pytest.mark.parametrize(
+    ("loss", "distribution", "options"),
+    [
+        ("focal", {"alpha": Linear(0.25, 0.75, 2), "phi": Linear(1, 3, 0.5)}, {}),
+        ("vs", {"tau": Linear(0, 3, 0.33)}, {"loss_params": {"gamma": 0.1}}),
+        ("vs", {"gamma": Linear(0, 0.3, 0)}, {"loss_params": {"tau": 1.0}}),
+        ("vs", None, {"step": "sam", "step_params": {"rho": 0.05}}),
+        ("vs", None, {"per_sample": True}),
+        ("vs", None, {"film": False}),
+        ("lq", {"q": Uniform(0.1, 0.7)}, {}),
+        ("class_balanced", {"beta": Uniform(0.9, 0.999)}, {}),
+    ],
+)
+def test_any_loss_with_numbers_can_be_conditioned(loss, distribution, options):
+    X, y = data(200)
+    clf = small(loss, distribution=distribution, **options).fit(X, y)
+    assert np.isfinite(clf.predict_proba(X)).all()
+    assert average_precision_score(y, clf.predict_proba(X)[:, 1]) > 3 * y.mean()
+
+
+def test_many_classes():
+    X, y = load_iris(return_X_y=True)
+    keep = np.r_[0:50, 50:70, 100:110]
+    clf = small().fit(X[keep], y[keep])
+    assert clf.tune(X, y, "balanced_accuracy").value > 0.85
+    matrix = 1 - np.eye(3)
+    assert clf.tune(X, y, "cost", cost_matrix=matrix).value < 0.2
+    with pytest.raises(ValueError, match="two classes"):
+        clf.frontier(X, y)
+
+
+def test_images():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], [60, 12])
+    X = rng.normal(size=(72, 12, 12)) + y[:, None, None]
+    base = NeuralClassifier(epochs=3)
+    clf = ConditionalClassifier(estimator=base, random_state=0).fit(X, y)
+    assert clf.predict_proba(X, {"tau": 2.0}).shape == (72, 2)
+
+
+def test_saved_and_loaded_answers_alike(fitted, tmp_path):
+    X, y = data(seed=3)
+    fitted.tune(X, y, "precision_at_recall", recall=0.8)
+    fitted.save(tmp_path / "model")
+    back = ConditionalClassifier.load(tmp_path / "model")
+    assert np.array_equal(back.predict_proba(X), fitted.predict_proba(X))
+    assert np.array_equal(back.predict_proba(X, {"tau": 2.5}), fitted.predict_proba(X, {"tau": 2.5}))
+    assert np.array_equal(back.predict(X), fitted.predict(X))
+    assert not list((tmp_path / "model").rglob("*.pkl"))
+
+
+def test_grid_search_over_distributions():
+    X, y = data(240)
+    grid = {"distribution": [{"tau": Linear(0, 3, 0)}, {"tau": Linear(1, 4, 1 / 3)}]}
+    search = GridSearchCV(small(loss="la"), grid, cv=2, scoring="average_precision").fit(X, y)
+    assert search.best_params_["distribution"] in grid["distribution"]
+
+
+def test_outside_the_range_warns_and_still_answers(fitted):
+    X, _ = data(20)
+    with pytest.warns(UserWarning, match=r"tau = 9 lies outside the trained range \[0, 3\]"):
+        assert fitted.predict_proba(X, {"tau": 9}).shape == (20, 2)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda clf, X, y: clf.predict_proba(X, {"rho": 1}), "unknown rho; there are gamma, tau"),
+        (lambda clf, X, y: clf.tune(X, y, "f9"), "metric must be one of"),
+        (lambda clf, X, y: clf.tune(X, y, "cost"), "needs cost_matrix"),
+        (lambda clf, X, y: clf.tune(X, y, "recall_at_precision", precision=1.01), "min_precision"),
+        (lambda clf, X, y: clf.tune(X[y == 0], y[y == 0], "average_precision"), "class"),
+        (lambda clf, X, y: clf.tune(X, y, search="luck"), "search must be one of"),
+    ],
+)
+def test_bad_input_gets_a_sentence(fitted, call, message):
+    X, y = data(seed=2)
+    with pytest.raises(ValueError, match=message):
+        call(fitted, X, y)
+
+
+def test_a_precision_that_no_threshold_reaches_is_said(fitted):
+    X, _ = data(seed=4)
+    at = {"gamma": 0.1, "tau": 1.0}
+    scores = fitted.predict_proba(X, at)[:, 1]
+    wrong = (scores < np.quantile(scores, 0.1)).astype(int)
+    with pytest.raises(ValueError, match="no threshold reaches"):
+        fitted.tune(X, wrong, "recall_at_precision", precision=0.999, params=[at])
+
+
+def test_losses_with_memory_are_refused():
+    X, y = data(60)
+    with pytest.raises(ValueError, match="cannot be conditioned"):
+        small("nenum", distribution={"r": Uniform(1, 2)}).fit(X, y)
+    with pytest.raises(ValueError, match="no such hyper-parameters"):
+        small("vs", distribution={"rho": Uniform(1, 2)}).fit(X, y)
+    with pytest.raises(TypeError, match="distribution must be a dict"):
+        small("vs", distribution=Uniform(1, 2)).fit(X, y)
