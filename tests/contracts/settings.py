@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+
 def _quick_conditional() -> dict[str, Any]:
     from equipoise.classifiers import NeuralClassifier
 
@@ -53,7 +54,9 @@ def as_list(mark: pytest.MarkDecorator) -> pytest.MarkDecorator:
 
 
 def build(cls: type) -> Any:
-    params = _quick_conditional() if cls.__name__ == "ConditionalClassifier" else dict(QUICK.get(cls.__name__, {}))
+    params = (
+        _quick_conditional() if cls.__name__ == "ConditionalClassifier" else dict(QUICK.get(cls.__name__, {}))
+    )
     if "random_state" in inspect.signature(cls).parameters:
         params.setdefault("random_state", 0)
     return cls(**params)
