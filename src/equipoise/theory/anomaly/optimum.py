@@ -1,0 +1,242 @@
+"""The best training fraction, what missing it costs, and the noise at which performance begins to fall.
+
+Pezzicoli et al., section 3.2 and appendix F: ρ(R*), ρ(b*), the peaks of the metrics, and the crossover T*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+import numpy.typing as npt
+from numpy.polynomial import chebyshev
+from scipy.interpolate import CubicSpline
+
+from equipoise._core.checks import FloatArray, check_choice, check_fraction, check_in_range, check_positive
+from equipoise.theory.anomaly.metrics import Metrics, intrinsic_fraction, teacher_bias
+from equipoise.theory.anomaly.saddle import SaddlePoint, solve_saddle
+
+LOWEST, HIGHEST = 0.005, 0.995  # the training fractions that are searched
+_COARSE = 27
+_CHEBYSHEV = 9
+OBJECTIVES = ("overlap", "bias", *(field.name for field in fields(Metrics)))
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """Where an objective peaks over the training fraction; every field broadcast to one shape.
+
+    Attributes
+    ----------
+    train_fraction, value : ndarray
+        ρ* and the objective there. For ``"bias"`` the value is -|b - b0|.
+    regret_at_half, regret_at_intrinsic : ndarray
+        What training at ρ = ½, or at ρ = ρ0, loses of the value.
+    width : ndarray
+        How flat the peak is: the length of the interval of ρ within one percent of the value (for ``"bias"``,
+        within 0.01).
+    curvature : ndarray
+        How sharp it is: minus the second derivative of the objective at the peak (nan on the border). For
+        ``"bias"`` that of (b - b0)².
+    interior : ndarray of bool
+        False where the objective only rises towards a border of (0.005, 0.995), as recall does.
+    """
+
+    train_fraction: FloatArray
+    value: FloatArray
+    regret_at_half: FloatArray
+    regret_at_intrinsic: FloatArray
+    width: FloatArray
+    curvature: FloatArray
+    interior: npt.NDArray[np.bool_]
+
+
+def objective_of(point: SaddlePoint, objective: str, test_fraction: npt.ArrayLike = 0.5) -> FloatArray:
+    """One score of a saddle point, by name; dummies score what they score, and 0 where that is 0/0."""
+    if objective == "overlap":
+        return point.overlap
+    if objective == "bias":
+        return -np.abs(point.bias - point.teacher_bias)
+    return np.nan_to_num(getattr(point.metrics(test_fraction), objective))
+
+
+def optimal_train_fraction(
+    samples_per_dim: npt.ArrayLike,
+    temperature: npt.ArrayLike,
+    teacher_bias: npt.ArrayLike,
+    objective: str = "overlap",
+    *,
+    test_fraction: npt.ArrayLike | None = None,
+    learn_bias: bool = True,
+) -> Optimum:
+    """The training fraction that maximises an objective, for every broadcast setting.
+
+    Parameters
+    ----------
+    samples_per_dim, temperature, teacher_bias : array-like
+        α, T and b0 as in :func:`solve_saddle`.
+    objective : str
+        ``"overlap"`` (R), ``"bias"`` (b closest to b0), or a metric: ``"balanced_accuracy"``, ``"f1"``, ...
+    test_fraction : array-like, optional
+        The share of positives in the test set; ½ unless given. ``error`` is minimised.
+
+    Examples
+    --------
+    >>> o = optimal_train_fraction(samples_per_dim=8, temperature=0.5, teacher_bias=-1.5, objective="overlap")
+    >>> float(o.train_fraction.round(4)), bool(o.interior)
+    (0.4585, True)
+    """
+    check_choice("objective", objective, OBJECTIVES)
+    alpha, noise, b0, share = np.broadcast_arrays(
+        check_positive("samples_per_dim", samples_per_dim),
+        check_in_range("temperature", temperature, 0.0),
+        check_in_range("teacher_bias", teacher_bias),
+        check_fraction("test_fraction", 0.5 if test_fraction is None else test_fraction),
+    )
+
+    def score(fraction: FloatArray) -> FloatArray:
+        point = solve_saddle(
+            alpha[..., None], noise[..., None], b0[..., None], fraction, learn_bias=learn_bias
+        )
+        value = objective_of(point, objective, share[..., None])
+        return -value if objective == "error" else value
+
+    found = _maximise(score, alpha.shape, square=objective == "bias")
+    rest = score(np.stack([found.train_fraction, np.full(alpha.shape, 0.5), intrinsic_fraction(b0)], axis=-1))
+    value = rest[..., 0]
+    at_half, at_intrinsic = (np.maximum(value - rest[..., k], 0.0) for k in (1, 2))
+    sign = -1.0 if objective == "error" else 1.0
+    return replace(found, value=sign * value, regret_at_half=at_half, regret_at_intrinsic=at_intrinsic)
+
+
+def _maximise(score: Callable[[FloatArray], FloatArray], shape: tuple[int, ...], *, square: bool) -> Optimum:
+    """A coarse scan, then twice the peak of the Chebyshev interpolant around the best point.
+
+    ``square`` maximises -value², smooth where -|value| has its kink.
+    """
+    logit = np.linspace(np.log(LOWEST / (1 - LOWEST)), np.log(HIGHEST / (1 - HIGHEST)), _COARSE)
+    grid = 1.0 / (1.0 + np.exp(-logit))
+    coarse = score(np.broadcast_to(grid, (*shape, _COARSE)))
+    best = coarse.argmax(axis=-1)
+    interior = np.maximum(coarse[..., 0], coarse[..., -1]) < coarse.max(axis=-1)
+    low, high = grid[np.maximum(best - 1, 0)], grid[np.minimum(best + 1, _COARSE - 1)]
+    nodes = chebyshev.chebpts1(_CHEBYSHEV)
+    curvature = np.full(shape, np.nan)
+    fraction = grid[best]
+    for shrink in (0.2, 0.2):
+        middle, half = 0.5 * (low + high), 0.5 * (high - low)
+        values = score(middle[..., None] + half[..., None] * nodes)
+        top, bend = _peak(-(values**2) if square else values)
+        fraction = np.where(interior, middle + half * top, fraction)
+        curvature = np.where(interior, -bend / half**2, np.nan)
+        low = np.clip(fraction - shrink * half, LOWEST, HIGHEST)
+        high = np.clip(fraction + shrink * half, LOWEST, HIGHEST)
+    top = np.maximum(coarse.max(axis=-1), values.max(axis=-1))
+    # (b - b0)² bends by 2(db/dρ)²
+    width = 0.02 / np.sqrt(0.5 * curvature) if square else _width(logit, coarse, top)
+    nothing = np.full(shape, np.nan)
+    return Optimum(fraction, nothing, nothing, nothing, width, curvature, interior)
+
+
+def _peak(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Where in [-1, 1] the interpolant through values at Chebyshev points peaks, and its curvature there."""
+    nodes = chebyshev.chebpts1(_CHEBYSHEV)
+    flat = np.where(np.isfinite(values), values, -1e6).reshape(-1, _CHEBYSHEV)
+    coefficients = np.linalg.solve(chebyshev.chebvander(nodes, _CHEBYSHEV - 1), flat.T)
+    slope, bend = chebyshev.chebder(coefficients), chebyshev.chebder(coefficients, 2)
+    fine = np.linspace(-1, 1, 401)
+    x = fine[chebyshev.chebval(fine, coefficients).reshape(-1, fine.size).argmax(axis=1)]
+    for _ in range(5):  # Newton on the slope, kept to the cell that the scan has found
+        second = chebyshev.chebval(x, bend, tensor=False)
+        move = np.divide(
+            chebyshev.chebval(x, slope, tensor=False), second, out=np.zeros_like(x), where=second < 0
+        )
+        x = np.clip(x - np.clip(move, -0.01, 0.01), -1, 1)
+    shape = values.shape[:-1]
+    return x.reshape(shape), chebyshev.chebval(x, bend, tensor=False).reshape(shape)
+
+
+def _width(logit: FloatArray, values: FloatArray, top: FloatArray) -> FloatArray:
+    """The length of the interval of ρ around the peak where the scan's interpolant is within a percent of it."""
+    fine = np.linspace(logit[0], logit[-1], 4001)
+    fraction = 1.0 / (1.0 + np.exp(-fine))
+    rows = CubicSpline(logit, values, axis=-1)(fine)
+    good = rows >= (top - 0.01 * np.abs(top))[..., None]
+    best, position = rows.argmax(axis=-1)[..., None], np.arange(fine.size)
+    left = np.where(~good & (position < best), position, 0).max(axis=-1)
+    right = np.where(~good & (position > best), position, fine.size - 1).min(axis=-1)
+    return fraction[right] - fraction[left]
+
+
+def optimum_map(
+    samples_per_dim: npt.ArrayLike,
+    intrinsic_fraction: npt.ArrayLike = 0.1,
+    temperature: npt.ArrayLike = 0.5,
+    objective: str = "overlap",
+    *,
+    test_fraction: npt.ArrayLike | None = None,
+) -> Optimum:
+    """The optimum over the outer grid of α, ρ0 and T; axes of length one are dropped.
+
+    >>> optimum_map([1.0, 4.0], [0.1, 0.2, 0.3]).train_fraction.shape
+    (2, 3)
+    """
+    alpha = np.atleast_1d(check_positive("samples_per_dim", samples_per_dim))
+    rare = np.atleast_1d(check_fraction("intrinsic_fraction", intrinsic_fraction))
+    noise = np.atleast_1d(check_in_range("temperature", temperature, 0.0))
+    found = optimal_train_fraction(
+        alpha[:, None, None],
+        noise[None, None, :],
+        teacher_bias(rare)[None, :, None],
+        objective,
+        test_fraction=test_fraction,
+    )
+    return Optimum(*(np.squeeze(getattr(found, field.name)) for field in fields(Optimum)))
+
+
+_CHANCE = {"overlap": 0.0, "recall": 0.0, "specificity": 0.0, "f1": 0.0, "negative_f1": 0.0}
+
+
+def crossover_temperature(
+    samples_per_dim: npt.ArrayLike,
+    teacher_bias: npt.ArrayLike,
+    train_fraction: npt.ArrayLike = 0.5,
+    objective: str = "balanced_accuracy",
+    *,
+    loss: float = 0.05,
+    highest: float = 20.0,
+) -> FloatArray:
+    """T*, the noise above which performance is no longer that of noiseless learning (section 3.2, Fig 5).
+
+    The paper reads T* off a plot. Here it is the lowest temperature at which the objective has lost the share
+    ``loss`` of what it has above chance at T = 0; nan where that does not happen below ``highest``.
+
+    >>> float(crossover_temperature(1.1, -0.6).round(2))
+    0.27
+    """
+    check_choice("objective", objective, [name for name in OBJECTIVES if name not in ("bias", "error")])
+    check_fraction("loss", loss)
+    alpha, b0, rho = np.broadcast_arrays(
+        check_positive("samples_per_dim", samples_per_dim),
+        check_in_range("teacher_bias", teacher_bias),
+        check_fraction("train_fraction", train_fraction),
+    )
+
+    def score(noise: FloatArray) -> FloatArray:
+        return objective_of(solve_saddle(alpha[..., None], noise, b0[..., None], rho[..., None]), objective)
+
+    chance = _CHANCE.get(objective, 0.5)
+    noise = np.concatenate([[0.0], np.geomspace(0.02, check_in_range("highest", highest, 0.1), 24)])
+    values = score(np.broadcast_to(noise, (*alpha.shape, noise.size)))
+    level = values[..., 0] - loss * (values[..., 0] - chance)
+    below = values < level[..., None]
+    first = np.maximum(below.argmax(axis=-1), 1)
+    low, high = noise[first - 1], noise[first]
+    for _ in range(3):
+        inner = np.linspace(low, high, 9, axis=-1)
+        under = score(inner) < level[..., None]
+        cell = np.maximum(under.argmax(axis=-1), 1)[..., None]
+        low = np.take_along_axis(inner, cell - 1, axis=-1)[..., 0]
+        high = np.take_along_axis(inner, cell, axis=-1)[..., 0]
+    return np.where(below.any(axis=-1), 0.5 * (low + high), np.nan)
