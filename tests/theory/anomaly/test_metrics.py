@@ -15,7 +15,7 @@ from equipoise.theory.anomaly import (
     intrinsic_fraction,
     teacher_bias,
 )
-from equipoise.theory.anomaly.metrics import both_positive
+from equipoise.theory.anomaly.metrics import area_under_curve, both_positive
 
 
 def by_quadrature(r, a, b):
@@ -70,6 +70,18 @@ def test_scores_agree_with_counts():
     assert float(m.negative_precision) == pytest.approx(p_minus)
     assert float(m.negative_f1) == pytest.approx(2 * p_minus * s / (p_minus + s))
     assert float(m.error) == pytest.approx(1 - float(m.accuracy))
+
+
+def test_area_under_curve():
+    rng = np.random.default_rng(1)
+    teacher = rng.standard_normal(200_000)
+    student = 0.6 * teacher + 0.8 * rng.standard_normal(teacher.size)
+    ranks = student.argsort().argsort() + 1
+    positive = teacher > 1.0
+    count = positive.sum()
+    area = (ranks[positive].sum() - count * (count + 1) / 2) / count / (~positive).sum()
+    assert float(area_under_curve(0.6, -1.0)) == pytest.approx(area, abs=4e-3)
+    assert (np.diff(area_under_curve(np.linspace(0, 0.99, 9), -1.0)) > 0).all()
 
 
 def test_dummy_scores():

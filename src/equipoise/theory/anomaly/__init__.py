@@ -2,6 +2,7 @@
 
 from equipoise.theory.anomaly.metrics import (
     Metrics,
+    area_under_curve,
     boundary_densities,
     classification_metrics,
     intrinsic_fraction,
@@ -14,17 +15,24 @@ from equipoise.theory.anomaly.optimum import (
     optimum_map,
 )
 from equipoise.theory.anomaly.saddle import SaddlePoint, solve_saddle
+from equipoise.theory.anomaly.sampling import TrainingSet, sample_training_set
+from equipoise.theory.anomaly.sgd import SgdRun, train_sigmoid_perceptron
 
 __all__ = [
     "Metrics",
     "Optimum",
     "SaddlePoint",
+    "SgdRun",
+    "TrainingSet",
+    "area_under_curve",
     "boundary_densities",
     "classification_metrics",
     "crossover_temperature",
     "intrinsic_fraction",
     "optimal_train_fraction",
     "optimum_map",
+    "sample_training_set",
     "solve_saddle",
     "teacher_bias",
+    "train_sigmoid_perceptron",
 ]

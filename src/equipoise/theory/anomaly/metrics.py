@@ -75,6 +75,25 @@ def both_positive(correlation: npt.ArrayLike, a: npt.ArrayLike, b: npt.ArrayLike
     return np.clip(np.where(np.isneginf(h), 0.0, value), 0.0, ndtr(h))
 
 
+def area_under_curve(overlap: npt.ArrayLike, teacher_bias: npt.ArrayLike) -> FloatArray:
+    """The ROC area of the student's field: it knows the overlap and not the bias.
+
+    P(x₊ > x₋) for fields with densities φ(x)Φ(±(b0 + Rx)/√(1-R²))/c±, by the trapezoid rule, which is exact to
+    rounding for such integrands.
+
+    >>> float(area_under_curve(0.0, -1.0).round(6))
+    0.5
+    """
+    r = check_in_range("overlap", overlap, -1.0, 1.0, closed="neither")
+    r, b0 = np.broadcast_arrays(r, check_array("teacher_bias", teacher_bias))
+    x = np.linspace(-12.0, 12.0, 6001)
+    side = (b0[..., None] + r[..., None] * x) / np.sqrt((1 - r) * (1 + r))[..., None]
+    density = np.exp(-0.5 * x * x)
+    positive, negative = density * ndtr(side), density * ndtr(-side)
+    below = np.cumsum(negative, axis=-1) - 0.5 * negative
+    return (positive * below).sum(axis=-1) / (positive.sum(axis=-1) * negative.sum(axis=-1))
+
+
 @dataclass(frozen=True)
 class Metrics:
     """The scores of Eqs 8-14 and 104-105, each an array; nan where a score is 0/0."""

@@ -1,0 +1,41 @@
+"""Training sets of the teacher-student model (Eqs 4 and 30), for the simulations."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr, ndtri
+
+from equipoise._core.checks import FloatArray
+
+
+class TrainingSet(NamedTuple):
+    """Inputs (samples, dims) and labels ±1; the teacher's direction is the first axis."""
+
+    inputs: npt.NDArray[Any]
+    labels: FloatArray
+
+
+def sample_training_set(
+    dim: int,
+    count: int,
+    teacher_bias: float,
+    train_fraction: float,
+    generator: np.random.Generator,
+    dtype: type[np.floating[Any]] = np.float64,
+) -> TrainingSet:
+    """``round(ρ·count)`` positives and the rest negatives, Gaussian given the side of the teacher's plane.
+
+    The Gaussian is isotropic, so the teacher may as well be the first axis: his field is drawn from a truncated
+    Gaussian by inversion and the other coordinates are free. Nothing is rejected, however rare the positives.
+    """
+    positives = min(max(round(train_fraction * count), 1), count - 1)
+    labels = np.where(np.arange(count) < positives, 1.0, -1.0)
+    inputs = generator.standard_normal((count, dim), dtype=dtype)
+    uniform = 1.0 - generator.random(count)
+    inputs[:, 0] = np.where(
+        labels > 0, -ndtri(uniform * ndtr(teacher_bias)), ndtri(uniform * ndtr(-teacher_bias))
+    )
+    return TrainingSet(inputs, labels)
