@@ -162,13 +162,13 @@ SPEC = Spec(
         "paper": {"images": _IMAGES, "image_resamplings": 10},
     },
     paper={
-        "Fig 14 right": "CIFAR-10, airplane the anomaly, 16 hidden units, 10 re-samplings: compatible with the theory",
+        "Fig 14 right": "CIFAR-10, airplane the anomaly, 16 hidden units, 10 re-samplings: as in theory",
         "Fig 18": "BTAD: the best ρ_train lies in [0.1, 0.3], not at 0.5; re-weighting the loss lowers the score",
     },
     differs=(
         "Fashion-MNIST in place of CIFAR-10 at the small size. MVTec's ResNet-18 features in place of BTAD's "
-        "ResNet-50 features, and as many training samples in all as there are training anomalies, so that every fraction "
-        "up to one is possible at the same size."
+        "ResNet-50 features, and as many training samples in all as there are training anomalies, so that every "
+        "fraction up to one is possible at the same size."
     ),
     metrics=["test_balanced_accuracy", "train_balanced_accuracy"],
 )

@@ -1,5 +1,6 @@
 """Which training ratio is best? The replica solution of the teacher-student spherical perceptron."""
 
+from equipoise.theory.anomaly.gibbs import GibbsRun, sample_gibbs
 from equipoise.theory.anomaly.metrics import (
     Metrics,
     area_under_curve,
@@ -19,6 +20,7 @@ from equipoise.theory.anomaly.sampling import TrainingSet, sample_training_set
 from equipoise.theory.anomaly.sgd import SgdRun, train_sigmoid_perceptron
 
 __all__ = [
+    "GibbsRun",
     "Metrics",
     "Optimum",
     "SaddlePoint",
@@ -31,6 +33,7 @@ __all__ = [
     "intrinsic_fraction",
     "optimal_train_fraction",
     "optimum_map",
+    "sample_gibbs",
     "sample_training_set",
     "solve_saddle",
     "teacher_bias",
