@@ -68,7 +68,7 @@ def sample_gibbs(
     rho = float(check_fraction("train_fraction", train_fraction))
     check_integer("dim", dim, 2)
     check_integer("datasets", datasets, 2)
-    check_integer("sweeps", sweeps, 4)
+    check_integer("sweeps", sweeps, 8)
     limit = float(check_positive("bias_limit", abs(b0) + 3.0 if bias_limit is None else bias_limit))
     generator = as_generator(random_state)
     sets = [

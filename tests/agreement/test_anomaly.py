@@ -1,0 +1,68 @@
+"""The anomaly model: sampled and trained students against the saddle point."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from equipoise.bench.specs.anomaly_gibbs import QUANTITIES, SETTINGS
+from equipoise.theory.anomaly import sample_gibbs, solve_saddle, train_sigmoid_perceptron
+
+pytestmark = pytest.mark.agreement
+
+FINITE_SIZE = (
+    1.0  # the stated correction: sampled means may differ by this over N beyond their standard errors
+)
+
+
+def check_against_theory(setting, *, dim, datasets, sweeps, r_hat):
+    *control, learn_bias = setting
+    run = sample_gibbs(
+        *control, dim=dim, datasets=datasets, sweeps=sweeps, learn_bias=learn_bias, random_state=3
+    )
+    theory = solve_saddle(*control, learn_bias=learn_bias)
+    for name in QUANTITIES:
+        difference = abs(getattr(run, name) - float(getattr(theory, name)))
+        assert difference <= 3 * run.standard_error[name] + FINITE_SIZE / dim, name
+    assert run.r_hat["overlap"] < r_hat
+    assert run.r_hat["bias"] < r_hat
+
+
+@pytest.mark.parametrize("setting", [SETTINGS[0], SETTINGS[-1]])
+def test_sampled_students_agree_with_the_saddle_point(setting):
+    check_against_theory(setting, dim=20, datasets=16, sweeps=100, r_hat=1.15)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_sampled_students_agree_at_ten_settings(setting):
+    check_against_theory(setting, dim=40, datasets=32, sweeps=300, r_hat=1.15)
+
+
+def test_sgd_has_a_low_and_a_high_noise_regime():
+    """Fig 15: with small batches the student loses the teacher."""
+    scores = [
+        float(
+            train_sigmoid_perceptron(
+                2.0, -0.6, 0.5, dim=400, learning_rate=0.2, batch_size=size, epochs=epochs, random_state=0
+            )
+            .metrics()
+            .balanced_accuracy
+        )
+        for size, epochs in ((80, 80), (1, 6))
+    ]
+    assert scores[0] > 0.75
+    assert scores[1] < 0.6
+
+
+def test_sgd_learns_the_bias_that_the_fraction_asks_for():
+    """More positives in training, a higher bias, as in Fig 3(b)."""
+    biases = [
+        train_sigmoid_perceptron(
+            2.0, -0.6, fraction, dim=300, learning_rate=0.1, batch_size=10, epochs=20, random_state=1
+        ).bias
+        for fraction in (0.2, 0.5, 0.8)
+    ]
+    theory = solve_saddle(2.0, 0.5, -0.6, [0.2, 0.5, 0.8]).bias
+    assert (np.diff(biases) > 0).all()
+    assert (np.diff(theory) > 0).all()
