@@ -12,12 +12,12 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
-from torch import nn
+from torch import Tensor, nn
 
 from equipoise._core.checks import FloatArray, check_positive
 from equipoise._core.random import draw_seed
 from equipoise.classifiers.inputs import Preparation
-from equipoise.classifiers.ledger import resolve_prior, shift_logits, softmax
+from equipoise.classifiers.ledger import resolve_prior, shift_logits, softmax, trained_prior
 from equipoise.classifiers.saving import load_classifier, save_classifier
 from equipoise.classifiers.targets import Targets, check_training_data
 from equipoise.classifiers.work import Job, build_loss, data_identity, initial_network, train_job
@@ -77,8 +77,8 @@ class NeuralClassifier(ClassifierMixin, BaseEstimator):
         ``augment(inputs, generator)`` on every training batch, such as
         :class:`~equipoise.training.FlipAndShift`.
     early_stopping : bool or EarlyStopping
-        Hold out ``validation_fraction`` of the data, stratified; stop when ``val_loss`` no longer falls,
-        and keep the best weights.
+        Hold out ``validation_fraction`` of the data, stratified; stop when ``val_loss``, weighed to the prior
+        that training aims at, no longer falls, and keep the best weights.
     validation_fraction : float
     callbacks : sequence of Callback
         More to be called, such as :class:`~equipoise.training.DeferredReweighting`; copied for every fit.
@@ -197,31 +197,38 @@ class NeuralClassifier(ClassifierMixin, BaseEstimator):
         X, y, weight = check_training_data(self, X, y, sample_weight)
         check_positive("lr", self.lr)
         targets = Targets.fit(y, weight, self.class_weight)
-        seed = draw_seed(self.random_state)
         self.classes_, self.n_features_in_ = targets.classes, X.shape[1]
         self.preparation_ = Preparation.fit(X, self.image_shape)
-        inputs = self.preparation_(X)
-        train, held_out = targets.split(
-            float(self.validation_fraction) if self.early_stopping else None, seed
-        )
-        counts = targets.counts(train)
+        job = self._job(self.preparation_(X), targets, draw_seed(self.random_state))
+        done = train_job(make_fabric(self.device, self.precision, self.num_processes), job)
+        job.network.load_state_dict(done.weights)
+        self.network_ = job.network.eval()
+        self.history_ = pd.DataFrame(done.history)
+        self.data_prior_ = targets.prior()
+        self.training_prior_ = done.training_prior
+        return self
+
+    def _job(self, inputs: Tensor, targets: Targets, seed: int) -> Job:
+        fraction = float(self.validation_fraction) if self.early_stopping else None
+        train, held_out = targets.split(fraction, seed)
+        counts, mass = targets.counts(train), targets.mass(train)
         loss = build_loss(self.loss, counts, self.loss_params)
-        network = initial_network(
-            self.module, self.preparation_.input_shape, len(self.classes_), self.module_params, seed
-        )
-        if getattr(loss, "head", None) == "cosine":
-            use_cosine_head(network, getattr(loss, "scale", 30.0))
         shares = None if self.sampler is None else class_shares(self.sampler, counts)
         data = TensorData(inputs[train], targets.codes[train], targets.tensor_weight(train))
-        held = None if held_out is None else TensorData(inputs[held_out], targets.codes[held_out])
-        job = Job(
-            network=network,
+        held = None
+        if held_out is not None:
+            aim = trained_prior(
+                mass, shares=shares, counts=counts, class_weight=targets.class_weight, loss=loss
+            )
+            held = TensorData(inputs[held_out], targets.codes[held_out], targets.weight_for(held_out, aim))
+        return Job(
+            network=self._network(loss, seed),
             step=build_step(self.step, loss, **(self.step_params or {})),
             loss=loss,
             data=data,
             class_counts=counts,
-            class_mass=targets.mass(train),
-            sampler=None if shares is None else ClassSampler(targets.codes[train], shares),
+            class_mass=mass,
+            sampler=None if shares is None else ClassSampler(data.labels(), shares),
             class_weight=targets.class_weight,
             optimizer=self.optimizer,
             optimizer_params=self.optimizer_params or {},
@@ -233,13 +240,13 @@ class NeuralClassifier(ClassifierMixin, BaseEstimator):
             callbacks=self._callbacks(held, data, seed),
             verbose=self.verbose,
         )
-        done = train_job(make_fabric(self.device, self.precision, self.num_processes), job)
-        network.load_state_dict(done.weights)
-        self.network_ = network.eval()
-        self.history_ = pd.DataFrame(done.history)
-        self.data_prior_ = targets.prior()
-        self.training_prior_ = done.training_prior
-        return self
+
+    def _network(self, loss: nn.Module, seed: int) -> nn.Module:
+        shape = self.preparation_.input_shape
+        network = initial_network(self.module, shape, len(self.classes_), self.module_params, seed)
+        if getattr(loss, "head", None) == "cosine":
+            use_cosine_head(network, getattr(loss, "scale", 30.0))
+        return network
 
     def _callbacks(self, held_out: TensorData | None, data: TensorData, seed: int) -> list[Callback]:
         schedule = self.schedule

@@ -76,6 +76,13 @@ class Targets:
     def tensor_weight(self, rows: IntArray | slice) -> torch.Tensor | None:
         return None if self.weight is None else torch.as_tensor(self.weight[rows], dtype=torch.float32)
 
+    def weight_for(self, rows: IntArray, prior: FloatArray) -> torch.Tensor:
+        """Weights that give these rows a class prior: the sample weights times prior/present share."""
+        codes, mass = self.codes[rows].numpy(), self.mass(rows)
+        weight = np.ones(len(codes)) if self.weight is None else self.weight[rows]
+        ratio = np.divide(prior * mass.sum(), mass, out=np.zeros_like(mass), where=mass > 0)
+        return torch.as_tensor(weight * ratio[codes], dtype=torch.float32)
+
     def split(self, fraction: float | None, seed: int) -> tuple[Any, Any]:
         """Rows to train on and rows held out, stratified; all of them and None without a fraction."""
         if fraction is None:

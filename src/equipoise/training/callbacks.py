@@ -198,24 +198,25 @@ class Validation(Callback):
     Parameters
     ----------
     data : TensorData
-        Held out from training.
+        Held out from training; its weights count in the loss.
     loss : callable, optional
-        ``loss(logits, targets)``; cross-entropy by default.
+        ``loss(logits, targets)``, a value a row; cross-entropy by default.
     """
 
     def __init__(self, data: TensorData, loss: Callable[[Tensor, Tensor], Tensor] | None = None) -> None:
         self.data = data
-        self.loss = nn.CrossEntropyLoss() if loss is None else loss
+        self.loss = nn.CrossEntropyLoss(reduction="none") if loss is None else loss
 
     def on_epoch_end(self, run: Run, record: dict[str, float]) -> None:
         from equipoise.training.loop import predict
 
         logits = predict(run.network, self.data.inputs, device=run.fabric.device)
         targets = self.data.labels().cpu()
+        weight = torch.ones(len(targets)) if self.data.weight is None else self.data.weight.cpu()
         hit = (logits.argmax(dim=1) == targets).double()
         of_class = torch.bincount(targets)
         recall = torch.bincount(targets, weights=hit)[of_class > 0] / of_class[of_class > 0]
-        record["val_loss"] = float(self.loss(logits, targets))
+        record["val_loss"] = float((self.loss(logits, targets) * weight).sum() / weight.sum())
         record["val_accuracy"] = float(hit.mean())
         record["val_balanced_accuracy"] = float(recall.mean())
 
