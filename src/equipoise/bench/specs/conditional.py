@@ -43,7 +43,7 @@ def run_cell(
 
 
 def _load(dataset: str, beta: int, seed: int, majority: int) -> dict[str, Any]:
-    """Training data at imbalance β; validation and test data as the paper has them: balanced where there is enough."""
+    """Training data at imbalance β; validation and test data balanced, as in the paper, where there is enough."""
     import numpy as np
 
     from equipoise import datasets
@@ -90,9 +90,9 @@ def _fit_all(method: str, parts: dict[str, Any], seed: int, epochs: int, width: 
     from equipoise.training import Linear
 
     images = parts["X"].ndim > 2
-    shape = {"widths": (width, 2 * width, 4 * width)} if images else {"hidden": (64, 64)}
-    common = {"module_params": shape, "epochs": epochs, "batch_size": 64, "lr": 2e-3}
-    step = {"step": "sam", "step_params": {"rho": 0.05}} if "sam" in method else {}
+    shape: dict[str, Any] = {"widths": (width, 2 * width, 4 * width)} if images else {"hidden": (64, 64)}
+    common: dict[str, Any] = {"module_params": shape, "epochs": epochs, "batch_size": 64, "lr": 2e-3}
+    step: dict[str, Any] = {"step": "sam", "step_params": {"rho": 0.05}} if "sam" in method else {}
     found: dict[str, Any] = {"valid": [], "test": [], "settings": [], "models": 0}
 
     def ask(answer: Any, setting: list[float]) -> None:
@@ -180,9 +180,9 @@ SPEC = Spec(
     ],
     sizes={"small": {}, "paper": {"majority": 5000, "epochs": 500, "width": 32}},
     differs=(
-        "A convnet of three layers on 500 images of the frequent class for 10 epochs in place of a ResNet-32 on 5,000 "
-        "for 500; four densities for the conditional model in place of sixteen, against sixteen retrained baselines; "
-        "settings chosen on validation data, not on the test set; probabilities as trained, without prior correction."
+        "A convnet of three layers on 500 images of the frequent class for 10 epochs in place of a ResNet-32 on "
+        "5,000 for 500; four densities for the conditional model in place of sixteen, against sixteen retrained "
+        "baselines; settings chosen on validation data, not on the test set; probabilities as trained."
     ),
     paper={
         "VS β=100 CIFAR-10 automobile/truck": {"AP": 0.929, "Brier": 0.137, "best F1": 0.848, "P@R≥.99": 0.557},
