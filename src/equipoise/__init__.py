@@ -29,7 +29,7 @@ _ROOMS = (
     "theory",
     "training",
 )
-_FUNCTIONS: dict[str, str] = {}
+_FUNCTIONS: dict[str, str] = {"compare": "equipoise.bench.compare", "diagnose": "equipoise.diagnosis"}
 
 __all__ = ["__version__", *_ROOMS, *_FUNCTIONS]
 

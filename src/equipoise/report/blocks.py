@@ -7,14 +7,14 @@ import numbers
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from equipoise._core.checks import check_choice
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Level = Literal["note", "good", "warning"]
+LEVELS = ("note", "good", "warning")
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,12 @@ class Note:
     """A callout: a sentence that stands out, with a level (``note``, ``good``, ``warning``) and a title."""
 
     text: str
-    level: Level = "note"
+    level: str = "note"
     title: str = ""
     kind: str = field(default="note", init=False)
 
     def __post_init__(self) -> None:
-        check_choice("level", self.level, ("note", "good", "warning"))
+        check_choice("level", self.level, LEVELS)
 
 
 @dataclass(frozen=True)

@@ -153,8 +153,8 @@ def _afford(
     clock: _Clock,
     notes: list[str],
 ) -> list[Treatment]:
-    """Leave out the slowest treatments, baselines last, until one whole repeat fits into what is left."""
-    kept = sorted(kept, key=lambda t: (not t.baseline, cells[t.name, 0].seconds))
+    """Leave out the most elaborate treatments, baselines last, until one whole repeat fits into what is left."""
+    kept = sorted(kept, key=lambda t: (not t.baseline, t.order))
     while len(kept) > 1:
         needed = (minimum - 1) * sum(cells[t.name, 0].seconds for t in kept) / n_jobs
         if SAFETY * needed <= clock.left():

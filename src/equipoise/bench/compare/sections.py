@@ -10,7 +10,7 @@ from equipoise.report import COLORS, Figure, Interval, Note, Section, Table, Tex
 
 
 def comparison_section(result: Comparison, recommended: str | None = None) -> Section:
-    """The table of all treatments and the two plots that matter."""
+    """The plot that matters and the table of all treatments."""
     names = list(result.treatments)
     n_folds = len(result.folds)
     text = (
@@ -20,8 +20,8 @@ def comparison_section(result: Comparison, recommended: str | None = None) -> Se
         "were corrected to the data's class shares. The small figures are "
         "95 % intervals that allow for folds sharing their training rows."
     )
-    blocks: list[Any] = [Text(text), _table(result, names, recommended)]
-    blocks.append(score_figure(result, names, recommended))
+    blocks: list[Any] = [Text(text), score_figure(result, names, recommended)]
+    blocks.append(_table(result, names, recommended))
     if result.notes:
         blocks.append(Note(" ".join(result.notes)))
     return Section("Treatments", blocks)

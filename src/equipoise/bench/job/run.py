@@ -23,6 +23,7 @@ from equipoise.bench.job.operating import OperatingPoint, choose, operating_poin
 from equipoise.bench.job.sections import operating_section, summary_section, treatments_section
 from equipoise.bench.treatments import Task
 from equipoise.datasets.reading import Problem, check_classes
+from equipoise.diagnosis import Diagnosis, Sample, diagnose
 from equipoise.report import Note, Report, Section, Table, Text
 
 MOST_ROWS = 20_000
@@ -164,8 +165,10 @@ def finish(
     return model, point, held_out, task.y
 
 
-def _diagnose(problem: Problem, task: Task, options: Options) -> Any:
-    return None
+def _diagnose(problem: Problem, task: Task, options: Options) -> Diagnosis:
+    names = tuple(c.name for c in problem.schema.columns)
+    sample = Sample(task.X, task.y, task.classes, names, task.kinds, options.seed)
+    return diagnose(sample, task.y, verbose=options.verbose)
 
 
 def build_report(
@@ -176,7 +179,7 @@ def build_report(
     point: OperatingPoint,
     held_out: FloatArray,
     truth: IntArray,
-    diagnosis: Any,
+    diagnosis: Diagnosis,
     options: Options,
 ) -> Report:
     """All sections from all results."""
@@ -194,9 +197,8 @@ def build_report(
         f"equipoise predict {options.out}/model NEW.csv --out predictions.csv\n"
         f"equipoise retune {options.out}/model --cost fp=1,fn=20   # or --recall 0.95, or --prior 0.01"
     )
-    sections = [summary_section(result, verdict, point, facts, commands)]
-    if diagnosis is not None:
-        sections.append(diagnosis.section())
+    sections = [summary_section(result, verdict, point, facts, commands, diagnosis)]
+    sections.append(diagnosis.section())
     sections.append(treatments_section(result, verdict))
     sections.append(operating_section(result, point, held_out, truth))
     sections.append(_data_section(problem))
@@ -209,7 +211,7 @@ def build_report(
         "summary": result.summary.to_dict("records"),
         "operating_point": {"threshold": point.threshold, "weights": point.weights, "figures": point.figures},
         "counts": dict(zip(map(str, task.classes), counts.tolist(), strict=True)),
-        "diagnosis": diagnosis.to_json() if diagnosis is not None else None,
+        "diagnosis": diagnosis.to_json(),
         "notes": problem.notes + result.notes,
         "versions": versions(),
     }

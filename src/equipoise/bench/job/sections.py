@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from equipoise.bench.compare.result import Comparison
-from equipoise.bench.compare.sections import comparison_section
+from equipoise.bench.compare.sections import comparison_section, score_figure
 from equipoise.bench.compare.verdict import REFERENCE, Difference, Verdict
 from equipoise.bench.job.figures import confusion_figure, cost_figures, curves, reliability_figure
 from equipoise.bench.job.operating import OperatingPoint
+from equipoise.diagnosis import Diagnosis
 from equipoise.report import Code, Details, Facts, Interval, Note, Row, Section, Table, Text
 
 NAMES = {
@@ -47,13 +48,12 @@ def _reason(result: Comparison, verdict: Verdict) -> str:
     assert d is not None
     label = result.treatments[rival].label
     if d.better > 0.95:
-        sure = f"is better than “{label}” by {d.mean:.3f} in {NAMES[main]} ({d.low:.3f} to {d.high:.3f})"
-    elif d.equal > 0.8:
-        sure = f"is as good as “{label}” for all that matters, and simpler or better in ranking"
-    else:
-        gain = f"{d.mean:+.3f} in {NAMES[main]}"
-        sure = f"is {gain} against “{label}”, and better with a probability of {d.better:.0%}"
-    return f"It {sure}."
+        return f"It beats “{label}” by {d.mean:.3f} in {NAMES[main]} ({d.low:.3f} to {d.high:.3f})."
+    return (
+        f"Nothing tried is credibly better, and it is the simplest that is as good; against “{label}” it is "
+        f"{d.mean:+.3f} in {NAMES[main]} ({d.low:+.3f} to {d.high:+.3f}), "
+        + ("no difference worth having." if d.equal > 0.8 else "a difference that these rows cannot confirm.")
+    )
 
 
 def _equal(d: Difference | None) -> bool:
@@ -61,7 +61,12 @@ def _equal(d: Difference | None) -> bool:
 
 
 def summary_section(
-    result: Comparison, verdict: Verdict, point: OperatingPoint, facts: list[tuple[str, ...]], commands: str
+    result: Comparison,
+    verdict: Verdict,
+    point: OperatingPoint,
+    facts: list[tuple[str, ...]],
+    commands: str,
+    diagnosis: Diagnosis,
 ) -> Section:
     """The page that most readers read."""
     first, second = recommendation(result, verdict)
@@ -76,6 +81,8 @@ def summary_section(
         [
             Note(f"{first} {second}", "good", "Recommendation"),
             Facts(figures),
+            *(Note(f.answer, "warning", f.question) for f in diagnosis.warnings[:3]),
+            score_figure(result, list(result.treatments), verdict.recommended),
             Text(
                 "The model was fitted to all rows and lies beside this page. To use it, or to move its threshold:"
             ),

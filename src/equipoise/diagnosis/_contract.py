@@ -1,0 +1,106 @@
+"""What a question sees and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from equipoise._core.checks import FloatArray, IntArray
+from equipoise._core.random import as_generator, derive_seed
+from equipoise.report import Block
+
+MOST_CATEGORIES = 10
+
+
+@dataclass(frozen=True)
+class Finding:
+    """An answer: a sentence, how much it should worry, the numbers behind it, and how to show them."""
+
+    slug: str
+    question: str
+    answer: str
+    level: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+    blocks: Sequence[Block] = ()
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows to ask about.
+
+    Attributes
+    ----------
+    X
+        All rows: a float array, or a DataFrame of numbers and texts with ``kinds``.
+    y
+        Class codes of all rows.
+    classes, names
+        Labels by code; names of the columns.
+    seed
+        Every question draws its own stream from it.
+    """
+
+    X: Any
+    y: IntArray
+    classes: tuple[Any, ...]
+    names: tuple[str, ...]
+    kinds: tuple[str, ...] = ()
+    seed: int = 0
+
+    @cached_property
+    def counts(self) -> IntArray:
+        return np.bincount(self.y, minlength=len(self.classes))
+
+    @property
+    def rare(self) -> int:
+        """The code of the rarest class; of two equal ones the last."""
+        return len(self.counts) - 1 - int(self.counts[::-1].argmin())
+
+    def random(self, name: str) -> np.random.Generator:
+        return as_generator(derive_seed(self.seed, name))
+
+    def rows(self, most: int, name: str = "rows", least: int = 0) -> IntArray:
+        """At most ``most`` row numbers, stratified, with at least ``least`` of each class where it has them."""
+        if len(self.y) <= most:
+            return np.arange(len(self.y))
+        rng = self.random(name)
+        keep = []
+        for code, count in enumerate(self.counts):
+            share = max(round(most * int(count) / len(self.y)), min(least, int(count)), 1)
+            rows = np.flatnonzero(self.y == code)
+            keep.append(rng.choice(rows, min(share, len(rows)), replace=False))
+        return np.sort(np.concatenate(keep))
+
+    def encoded(self, rows: IntArray) -> FloatArray:
+        """Those rows as numbers on one scale: median for missing, one-hot for the commonest categories."""
+        if not self.kinds:
+            return standardize(np.asarray(self.X[rows], dtype=np.float64))
+        part = self.X.iloc[rows]
+        columns: list[FloatArray] = []
+        for name, kind in zip(self.names, self.kinds, strict=True):
+            values = part[name]
+            if kind == "number":
+                columns.append(standardize(values.to_numpy(dtype=np.float64)[:, None]))
+            else:
+                common = values.value_counts().index[:MOST_CATEGORIES]
+                columns.append((values.to_numpy()[:, None] == common.to_numpy()[None]) / np.sqrt(2.0))
+        return np.concatenate(columns, axis=1)
+
+    def label(self, code: int) -> str:
+        return f"“{self.classes[code]}”"
+
+
+def standardize(X: FloatArray) -> FloatArray:
+    """Columns with mean 0 and deviation 1; the median where a value is missing; constants become 0."""
+    X = np.where(np.isfinite(X), X, np.nan)
+    if np.isnan(X).any():
+        empty = np.isnan(X).all(axis=0)
+        medians = np.zeros(X.shape[1])
+        medians[~empty] = np.nanmedian(X[:, ~empty], axis=0)
+        X = np.where(np.isnan(X), medians, X)
+    center, spread = X.mean(axis=0), X.std(axis=0)
+    return (X - center) / np.where(spread > 0, spread, 1.0)

@@ -1,0 +1,141 @@
+"""Asking all questions."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import time
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from equipoise._core.checks import check_members, check_same_length
+from equipoise._core.progress import Progress
+from equipoise._core.random import RandomState, draw_seed
+from equipoise.datasets.schema import Schema
+from equipoise.diagnosis._contract import Finding, Sample
+from equipoise.report import Block, Note, Section
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """All findings, as a section of a report or as plain values."""
+
+    findings: tuple[Finding, ...]
+
+    def __getitem__(self, slug: str) -> Finding:
+        return next(f for f in self.findings if f.slug == slug)
+
+    def section(self) -> Section:
+        """Each question with its answer and its pictures."""
+        blocks: list[Block] = []
+        for finding in self.findings:
+            blocks.append(Note(finding.answer, finding.level, finding.question))
+            blocks += finding.blocks
+        return Section("Diagnosis", blocks)
+
+    @property
+    def warnings(self) -> list[Finding]:
+        return [f for f in self.findings if f.level == "warning"]
+
+    def to_json(self) -> list[dict[str, Any]]:
+        return [
+            {"slug": f.slug, "question": f.question, "answer": f.answer, "level": f.level, "values": f.values}
+            for f in self.findings
+        ]
+
+
+def _questions() -> dict[str, ModuleType]:
+    package = importlib.import_module("equipoise.diagnosis")
+    names = [m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_")]
+    modules = {name: importlib.import_module(f"equipoise.diagnosis.{name}") for name in names}
+    return dict(sorted(modules.items(), key=lambda item: item[1].ORDER))
+
+
+def question_names() -> list[str]:
+    """The questions that a diagnosis asks, in order."""
+    return list(_questions())
+
+
+def diagnose(
+    X: Any,
+    y: npt.ArrayLike,
+    *,
+    positive: Any = None,
+    questions: Iterable[str] | None = None,
+    random_state: RandomState = 0,
+    verbose: bool | None = None,
+) -> Diagnosis:
+    """Ask what is hard about the data, beyond the class counts.
+
+    Parameters
+    ----------
+    X, y
+        Rows (array or DataFrame) and labels.
+    positive
+        The label to find; with many classes the question becomes "this one or another?".
+    questions
+        Names out of :func:`question_names`; all by default.
+    random_state, verbose
+        Seed of the subsamples that the costly questions work on; whether to show a bar.
+
+    Notes
+    -----
+    A question that fails is answered by a note that says so; the others go on.
+    """
+    sample = X if isinstance(X, Sample) else make_sample(X, y, positive, draw_seed(random_state))
+    known = _questions()
+    wanted = list(known) if questions is None else list(questions)
+    check_members("questions", wanted, list(known))
+    findings = []
+    with Progress(len(wanted), "diagnosing", verbose) as bar:
+        for name in wanted:
+            bar.advance(0, note=name)
+            findings.append(_ask(name, known[name], sample))
+            bar.advance()
+    return Diagnosis(tuple(findings))
+
+
+def _ask(name: str, module: ModuleType, sample: Sample) -> Finding:
+    started = time.perf_counter()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            finding: Finding = module.ask(sample)
+    except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
+        text = f"This question could not be answered for these data: {error}"
+        return Finding(name, module.QUESTION, text, "note")
+    seconds = round(time.perf_counter() - started, 2)
+    values = {**finding.values, "seconds": seconds}
+    return Finding(name, module.QUESTION, finding.answer, finding.level, values, finding.blocks)
+
+
+def make_sample(X: Any, y: npt.ArrayLike, positive: Any, seed: int) -> Sample:
+    check_same_length(X=X, y=y)
+    labels, codes = np.unique(np.asarray(y), return_inverse=True)
+    if len(labels) < 2:
+        raise ValueError(f"y must have at least two classes, got only {labels.tolist()!r}")
+    classes: tuple[Any, ...] = tuple(labels.tolist())
+    if positive is not None:
+        if positive not in classes:
+            raise ValueError(f"positive must be one of the labels {list(classes)!r}, got {positive!r}")
+        codes = (codes == classes.index(positive)).astype(np.int64)
+        classes = (classes[1 - classes.index(positive)] if len(classes) == 2 else f"not {positive}", positive)
+    if isinstance(X, pd.DataFrame):
+        schema, _ = Schema.infer(X)
+        typed = schema.apply(X)
+        names = tuple(c.name for c in schema.columns)
+        if "category" in schema.kinds:
+            return Sample(typed, codes, classes, names, schema.kinds, seed)
+        X = typed.to_numpy(dtype=np.float64)
+    else:
+        X = np.asarray(X)
+        X = X.reshape(len(X), -1)
+        names = tuple(f"column {i}" for i in range(X.shape[1]))
+    return Sample(X, codes.astype(np.int64), classes, names, (), seed)

@@ -1,0 +1,211 @@
+"""Each question answers rightly on data made to have that answer."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from imblearn.over_sampling import SMOTE, RandomOverSampler
+
+import equipoise
+from equipoise.diagnosis import diagnose, question_names
+from equipoise.diagnosis.label_noise import suspects
+from equipoise.diagnosis.learning_curve import extrapolate, power_law
+from equipoise.diagnosis.minority_types import neighbor_types
+from equipoise.report.as_json import to_plain
+
+
+def groups(n=600, rare=60, gap=3.0, d=6, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    y = np.repeat([0, 1], [n - rare, rare])
+    X[y == 1, 0] += gap
+    return X, y
+
+
+def tail(n=20_000, d=4, seed=0, share=0.06):
+    """One Gaussian population; the rare class is what lies beyond a hyperplane."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, (X[:, 0] > np.quantile(X[:, 0], 1 - share)).astype(int)
+
+
+def ask(question, X, y, **options):
+    return diagnose(X, y, questions=[question], random_state=0, **options).findings[0]
+
+
+def test_every_question_answers_and_is_plain_json():
+    X, y = groups()
+    result = diagnose(X, y, random_state=0)
+    assert [f.slug for f in result.findings] == question_names()
+    assert len(result.findings) >= 12
+    assert not any("could not be answered" in f.answer for f in result.findings)
+    json.dumps(to_plain(result.to_json()), allow_nan=False)
+    assert result.section().title == "Diagnosis"
+
+
+def test_the_same_seed_gives_the_same_answers():
+    X, y = groups()
+    a, b = (diagnose(X, y, random_state=3, questions=["map", "population", "overlap"]) for _ in range(2))
+    assert [f.answer for f in a.findings] == [f.answer for f in b.findings]
+
+
+def test_counts_and_their_interval():
+    finding = ask("counts", *groups())
+    assert finding.values["ratio"] == 9
+    low, high = finding.values["share_interval"]
+    assert low < 0.1 < high
+
+
+def test_the_tail_of_one_population_is_told_from_a_group():
+    assert ask("population", *tail()).values["kind"] == "tail"
+    assert ask("population", *groups(4000, 300, gap=3.5)).values["kind"] == "group"
+
+
+def test_neighbor_types():
+    X = np.concatenate([np.zeros((8, 2)) + np.arange(8)[:, None] * 1e-3, [[50.0, 50.0]]])
+    others = np.random.default_rng(0).normal(50, 1, (40, 2))
+    points = np.concatenate([X, others])
+    mine = np.arange(len(points)) < 9
+    kinds = neighbor_types(points, mine)
+    assert (kinds[:8] == 0).all()
+    assert kinds[8] == 3
+
+
+def test_overlap_grows_as_classes_meet():
+    far, near = (ask("overlap", *groups(gap=g)).values["overlap"] for g in (6.0, 0.5))
+    assert far < 0.02
+    assert near > 0.25
+
+
+def test_duplicates_across_classes():
+    X, y = groups()
+    assert ask("duplicates", X, y).level == "good"
+    X[0] = X[-1]  # a row of class 0 and one of class 1
+    finding = ask("duplicates", X, y)
+    assert finding.values["conflicting_rows"] == 2
+    assert finding.level == "warning"
+    X[0] = X[1]
+    finding = ask("duplicates", X, y)
+    assert (finding.values["repeated_rows"], finding.values["conflicts"]) == (1, 0)
+
+
+def test_leakage_by_a_column_and_by_resampling():
+    X, y = groups(gap=1.0)
+    assert ask("leakage", X, y).level == "good"
+    frame = pd.DataFrame(X, columns=list("abcdef")).assign(outcome=np.where(y == 1, "treated", "none"))
+    finding = ask("leakage", frame, y)
+    assert finding.values["given_away"] == ["outcome"]
+    over, y_over = RandomOverSampler(random_state=0).fit_resample(X, y)
+    assert "random over-sampling" in ask("leakage", over, y_over, positive=1).answer
+    smoted, y_smote = SMOTE(sampling_strategy={1: 400}, random_state=0).fit_resample(X, y)
+    assert ask("leakage", smoted, y_smote).values["interpolated_share"] > 0.5
+
+
+def test_label_noise_is_found():
+    X, y = groups(gap=5.0)
+    flipped = np.arange(0, 20)
+    noisy = y.copy()
+    noisy[flipped] = 1
+    finding = ask("label_noise", X, noisy)
+    found = set(np.asarray(finding.values["suspects"]).tolist())
+    assert len(found & set(flipped)) >= 10
+    assert len(found - set(flipped)) <= 5
+
+
+def test_suspects_need_another_confident_class():
+    proba = np.array([[0.9, 0.1], [0.2, 0.8], [0.95, 0.05], [0.85, 0.15]])
+    assert suspects(np.array([0, 1, 1, 0]), proba).tolist() == [False, False, True, False]
+
+
+def test_the_learning_curve_recovers_a_power_law():
+    rng = np.random.default_rng(0)
+    sizes = np.repeat([10.0, 20, 40, 80], 8)
+    scores = power_law(sizes, 0.9, 1.0, 0.7) + rng.normal(0, 0.005, len(sizes))
+    middle, low, high = extrapolate(sizes, scores, np.array([160.0]), rng)
+    truth = power_law(np.array([160.0]), 0.9, 1.0, 0.7)[0]
+    assert low[0] <= truth <= high[0]
+    assert middle[0] == pytest.approx(truth, abs=0.02)
+
+
+def test_effective_numbers_count_copies_once():
+    X, y = groups(600, 100)
+    rng = np.random.default_rng(0)
+    X[y == 0] = X[y == 0][rng.integers(0, 50, (y == 0).sum())] + rng.normal(
+        0, 1e-4, ((y == 0).sum(), X.shape[1])
+    )
+    finding = ask("effective_numbers", X, y)
+    assert finding.values["ratio"] < 2  # 5 to 1 by counts
+    assert "repeats itself" in finding.answer
+
+
+def test_the_theory_prefers_near_balance_for_a_tail():
+    finding = ask("training_ratio", *tail(4000))
+    assert 0.3 < finding.values["best"] < 0.7
+    assert finding.values["loss_at_own"] > finding.values["loss_at_half"] >= 0
+
+
+def test_mixed_tables_with_missing_values():
+    X, y = groups()
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    frame.loc[::5, "a"] = np.nan
+    frame["kind"] = np.where(np.arange(len(y)) % 3, "u", None)
+    frame["when"] = "2020-01-01"
+    result = diagnose(frame, np.where(y, "yes", "no"), random_state=0)
+    assert not any("could not be answered" in f.answer for f in result.findings)
+
+
+def test_few_rows_are_answered_with_what_is_missing():
+    X, y = groups(60, 4)
+    result = diagnose(X, y, random_state=0)
+    assert "could not be answered for these data: it needs at least 20 rows" in result["population"].answer
+
+
+def test_many_classes_and_one_against_the_rest():
+    X, y = groups()
+    three = y + (np.arange(len(y)) < 200) * 2
+    assert "“1”" in diagnose(X, three, questions=["counts"]).findings[0].answer
+    assert "“not 2”" in diagnose(X, three, questions=["counts"], positive=2).findings[0].answer
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda X, y: diagnose(X, np.zeros(len(y))), "at least two classes"),
+        (lambda X, y: diagnose(X, y[:-1]), "same length"),
+        (lambda X, y: diagnose(X, y, questions=["fate"]), "unknown 'fate'"),
+        (lambda X, y: diagnose(X, y, positive=5), "positive must be one of"),
+    ],
+)
+def test_bad_input_is_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(*groups())
+
+
+def test_it_is_reached_from_the_top_and_loads_no_torch():
+    assert equipoise.diagnose is diagnose
+    code = (
+        "import equipoise, numpy as np, sys; equipoise.diagnose(np.random.default_rng(0).normal(size=(60, 3)), "
+        "np.arange(60) % 2, questions=['counts']); sys.exit('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.slow
+def test_a_million_rows_under_four_gigabytes_and_two_minutes():
+    code = (
+        "import numpy as np, resource, time, equipoise\n"
+        "rng = np.random.default_rng(0)\n"
+        "X = rng.normal(size=(1_000_000, 30)); y = (rng.random(1_000_000) < 0.01).astype(int); X[y == 1] += 0.7\n"
+        "start = time.process_time(); result = equipoise.diagnose(X, y)\n"
+        "print(time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)\n"
+        "assert not any('could not' in f.answer for f in result.findings)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    seconds, gigabytes = map(float, done.stdout.split())
+    assert seconds < 120
+    assert gigabytes < 4
