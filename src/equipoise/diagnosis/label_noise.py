@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from equipoise._core.priors import correct_prior
 from equipoise.diagnosis._contract import Finding, Sample
 from equipoise.report import Details, Table
 
@@ -43,8 +42,6 @@ def ask(sample: Sample) -> Finding:
     near = cross_val_predict(
         KNeighborsClassifier(min(15, len(y) // 10 + 1)), X, y, cv=folds, method="predict_proba"
     )
-    counts = np.bincount(y)
-    near = correct_prior(near, counts / counts.sum(), np.full(len(counts), 1 / len(counts)))
     found = suspects(y, proba) & suspects(y, near)  # two models of different kinds must agree
     share = np.array([found[y == c].mean() for c in range(len(sample.classes))])
     number, rate = int(found.sum()), float(found.mean())
