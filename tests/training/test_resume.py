@@ -15,8 +15,10 @@ from torch import nn
 
 import equipoise
 from equipoise.classifiers import NeuralClassifier
+from equipoise.losses import available_losses
 from equipoise.training import (
     BalancedFineTuning,
+    Callback,
     Checkpoint,
     DeferredReweighting,
     Outcome,
@@ -200,3 +202,32 @@ def test_a_full_disk_leaves_the_last_save(tmp_path, monkeypatch):
             run(3)
     assert [path.name for path in tmp_path.iterdir()] == ["epoch-000001"]
     assert run(3).epoch == 3
+
+
+class Interrupt(Callback):
+    """Stands before the checkpoint: the epoch it breaks was never saved."""
+
+    def __init__(self, at):
+        self.at = at
+
+    def on_epoch_end(self, run, record):
+        if run.epoch == self.at:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("loss", sorted(available_losses()))
+def test_every_loss_is_resumed_whole(loss, tmp_path):
+    X, y = make_classification(90, 6, n_informative=4, n_classes=3, weights=[0.6, 0.3], random_state=0)
+    params = {
+        "module_params": {"hidden": (8,)},
+        "loss": loss,
+        "epochs": 4,
+        "batch_size": 32,
+        "random_state": 0,
+    }
+    whole = NeuralClassifier(**params, callbacks=[Interrupt(9)]).fit(X, y)
+    with pytest.raises(KeyboardInterrupt):
+        NeuralClassifier(**params, checkpoint=tmp_path, callbacks=[Interrupt(3)]).fit(X, y)
+    resumed = NeuralClassifier(**params, checkpoint=tmp_path, callbacks=[Interrupt(9)]).fit(X, y)
+    assert np.array_equal(whole.predict_proba(X, prior="train"), resumed.predict_proba(X, prior="train"))
+    assert np.array_equal(whole.training_prior_, resumed.training_prior_)
