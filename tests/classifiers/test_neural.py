@@ -177,3 +177,27 @@ def test_wrong_image_size_is_refused():
     clf = NeuralClassifier(epochs=1, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match=r"samples of shape \(8, 8\), got \(8, 9\)"):
         clf.predict(np.zeros((2, 8, 9)))
+
+
+@pytest.mark.parametrize("precision", ["64-true", "bf16-mixed", "bf16-true"])
+def test_every_precision(table, precision):
+    X, y = table
+    clf = NeuralClassifier(precision=precision, early_stopping=True, **FAST).fit(X, y)
+    assert clf.score(X, y) > 0.8
+    assert next(clf.network_.parameters()).dtype == torch.float32
+
+
+def test_large_offsets_keep_their_digits(table):
+    X, y = table
+    plain, far = (NeuralClassifier(**FAST).fit(Z, y).predict_proba(Z) for Z in (X, X + 1e9))
+    assert np.allclose(plain, far, atol=1e-3)
+
+
+def test_means_by_blocks():
+    from equipoise.classifiers.inputs import Preparation
+
+    images = np.random.default_rng(0).integers(0, 255, (5000, 3, 4, 2), dtype=np.uint8)
+    prepare = Preparation.fit(images)
+    assert np.allclose(prepare.mean, images.mean(axis=(0, 2, 3)))
+    assert np.allclose(prepare.scale, images.std(axis=(0, 2, 3)))
+    assert prepare(images).mean(dim=(0, 2, 3)).abs().max() < 1e-4

@@ -11,7 +11,22 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from equipoise._core.checks import FloatArray
+
 _FEW = (1, 3, 4)  # what a channel axis looks like
+
+
+_BLOCK = 4096  # rows at a time, so that float64 never holds it all
+
+
+def _mean_and_spread(values: npt.NDArray[Any], axes: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
+    """Mean and standard deviation in float64, in two passes by blocks."""
+    blocks = [values[start : start + _BLOCK] for start in range(0, len(values), _BLOCK)]
+    rows = [len(block) for block in blocks]
+    along = (1, -1) + (1,) * (values.ndim - 2)
+    mean = np.average([block.mean(axis=axes, dtype=np.float64) for block in blocks], axis=0, weights=rows)
+    squares = [((block - mean.reshape(along)) ** 2).mean(axis=axes) for block in blocks]
+    return mean, np.sqrt(np.average(squares, axis=0, weights=rows))
 
 
 @dataclass(frozen=True)
@@ -51,8 +66,7 @@ class Preparation:
         layout = cls(sample_shape, shape, channels_last, np.zeros(0), np.ones(0))
         arranged = layout._arrange(X)
         axes = (0, *range(2, arranged.ndim))
-        mean = arranged.mean(axis=axes, dtype=np.float64)
-        scale = arranged.std(axis=axes, dtype=np.float64)
+        mean, scale = _mean_and_spread(arranged, axes)
         # A column that is constant up to rounding carries nothing; dividing by its spread would blow it up.
         flat = scale <= 10 * np.finfo(np.float64).eps * np.maximum(np.abs(mean), 1e-300)
         return cls(sample_shape, shape, channels_last, mean, np.where(flat, 1.0, scale))
@@ -71,8 +85,8 @@ class Preparation:
         mean, scale = self.mean.reshape(along), self.scale.reshape(along)
         out = np.empty((len(X), *self.input_shape), dtype=np.float32)
         arranged = self._arrange(X)
-        for start in range(0, len(X), 4096):  # blocks, so that float64 never holds it all
-            out[start : start + 4096] = (arranged[start : start + 4096] - mean) / scale
+        for start in range(0, len(X), _BLOCK):
+            out[start : start + _BLOCK] = (arranged[start : start + _BLOCK] - mean) / scale
         return torch.from_numpy(out)
 
     def to_dict(self) -> dict[str, Any]:

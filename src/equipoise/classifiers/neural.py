@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import torch
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
@@ -202,7 +203,7 @@ class NeuralClassifier(ClassifierMixin, BaseEstimator):
         job = self._job(self.preparation_(X), targets, draw_seed(self.random_state))
         done = train_job(make_fabric(self.device, self.precision, self.num_processes), job)
         job.network.load_state_dict(done.weights)
-        self.network_ = job.network.eval()
+        self.network_ = job.network.to("cpu", torch.float32).eval()
         self.history_ = pd.DataFrame(done.history)
         self.data_prior_ = targets.prior()
         self.training_prior_ = done.training_prior

@@ -210,7 +210,7 @@ class Validation(Callback):
     def on_epoch_end(self, run: Run, record: dict[str, float]) -> None:
         from equipoise.training.loop import predict
 
-        logits = predict(run.network, self.data.inputs, device=run.fabric.device)
+        logits = predict(run.network, self.data.inputs).float()
         targets = self.data.labels().cpu()
         weight = torch.ones(len(targets)) if self.data.weight is None else self.data.weight.cpu()
         hit = (logits.argmax(dim=1) == targets).double()

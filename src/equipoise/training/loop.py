@@ -310,19 +310,20 @@ class _Means:
 
 
 @torch.inference_mode()
-def predict(model: nn.Module, inputs: Tensor, *, batch_size: int = 1024, device: Any = None) -> Tensor:
+def predict(model: nn.Module, inputs: Tensor, *, batch_size: int = 1024) -> Tensor:
     """The model's outputs in evaluation mode, on the CPU, block by block.
+
+    Inputs go to where the model's parameters are, and floating ones into their precision.
 
     >>> predict(nn.Linear(2, 3), torch.zeros(5, 2), batch_size=2).shape
     torch.Size([5, 3])
     """
     was_training = model.training
     model.eval()
+    weight = next(model.parameters(), inputs)
+    dtype = weight.dtype if inputs.is_floating_point() else inputs.dtype
     try:
-        parts = [
-            model(part if device is None else part.to(device)).cpu()
-            for part in torch.split(inputs, batch_size)
-        ]
+        blocks = torch.split(inputs, batch_size)
+        return torch.cat([model(block.to(weight.device, dtype)).cpu() for block in blocks])
     finally:
         model.train(was_training)
-    return torch.cat(parts)
