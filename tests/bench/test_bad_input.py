@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import re
 import sqlite3
+from dataclasses import replace
 
 import pytest
 
 import bench_cells
-from equipoise.bench import Spec, Store, StoreError, load_spec, run_study
+from equipoise.bench import Spec, Store, StoreError, load_spec, run_study, spec_names
 from equipoise.bench.engines import make_engine
 from equipoise.bench.grid import expand, to_jsonable
 from equipoise.cli import main
@@ -82,6 +83,26 @@ def test_an_unknown_size_and_an_unknown_selection(tmp_path):
     with pytest.raises(ValueError, match=r"--only must be SETTING=VALUE"):
         _selection(["index"])
     assert not list(tmp_path.iterdir())
+
+
+def test_data_that_a_study_needs_is_looked_for_first(tmp_path, monkeypatch):
+    monkeypatch.setenv("EQUIPOISE_DATA", str(tmp_path / "nothing"))
+    for name, says in [
+        ("mnist", "mnist was not found under"),
+        ("ecoli", "data of ecoli is not under"),
+        ("moon", "required data must be one of 'mnist'.*got 'moon'"),
+    ]:
+        with pytest.raises((ValueError, OSError), match=says):
+            run_study(replace(SPEC, requires_data=[name]), tmp_path / "s.sqlite", jobs=1)
+    assert run_study(replace(SPEC, requires_data=["digits"]), tmp_path / "s.sqlite", jobs=1).done == 2
+
+
+def test_the_list_names_every_study_even_without_data(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("EQUIPOISE_DATA", str(tmp_path / "nothing"))
+    assert main(["bench", "list"]) == 0
+    shown = capsys.readouterr().out
+    assert all(f"{name} " in shown for name in spec_names())
+    assert "smoke" in shown
 
 
 def test_a_store_of_another_version_is_left_alone(tmp_path):

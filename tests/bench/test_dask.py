@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -15,6 +18,16 @@ from equipoise.bench.engines import DaskEngine, EngineError, make_engine
 from equipoise.bench.specs.smoke import SPEC as SMOKE
 
 distributed = pytest.importorskip("distributed")
+
+SCHEDULER = """
+import time
+from distributed import LocalCluster
+if __name__ == "__main__":
+    one = {"n_workers": 1, "threads_per_worker": 1, "processes": False}
+    with LocalCluster(**one, protocol="tcp", dashboard_address=":0", silence_logs=50) as cluster:
+        print(cluster.scheduler_address, flush=True)
+        time.sleep(120)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -79,3 +92,65 @@ def test_a_cluster_that_is_not_there_or_has_no_workers():
         pytest.raises(EngineError, match=r"has no workers"),
     ):
         DaskEngine(empty.scheduler_address, timeout=0.5)
+
+
+def test_a_cluster_that_goes_away_loses_nothing_that_was_done(tmp_path):
+    ran = tmp_path / "ran"
+    ran.mkdir()
+    grid = {"index": list(range(30)), "seed": 0, "folder": str(ran), "pause": 0.1}
+    spec = Spec(name="study", title="A study", run_cell=bench_cells.slow_draw, grid=grid)
+    paths = os.pathsep.join(path for path in sys.path if path)
+    scheduler = subprocess.Popen(
+        [sys.executable, "-c", SCHEDULER],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": paths},
+    )
+    try:
+        address = scheduler.stdout.readline().strip()
+
+        def end_it():
+            while len(list(ran.iterdir())) < 5:
+                time.sleep(0.02)
+            scheduler.kill()
+
+        ending = threading.Thread(target=end_it)
+        ending.start()
+        with pytest.raises(EngineError, match=r"has gone; finished cells are kept"):
+            run_study(spec, tmp_path / "s.sqlite", engine=address)
+        ending.join()
+    finally:
+        scheduler.kill()
+        scheduler.communicate()
+    with Store(tmp_path / "s.sqlite") as store:
+        done = len(store.frame("study"))
+        assert 0 < done < 30
+        assert not store.frame("study", status="running").size
+    assert run_study(spec, tmp_path / "s.sqlite", jobs=1, resume=True).done == 30
+
+
+class Unloadable:
+    """Can be sent, but not received: as with a module that the workers do not have."""
+
+    def __call__(self, index):
+        raise AssertionError("must not run")
+
+    def __reduce__(self):
+        return importlib.import_module, ("no_such_module",)
+
+
+def test_workers_that_cannot_run_the_cells_end_the_run_and_fail_no_cell(tmp_path, cluster):
+    spec = Spec(name="study", title="A study", run_cell=Unloadable(), grid={"index": [0, 1, 2]})
+    with pytest.raises(EngineError, match=r"cannot run the study's cells: .*no_such_module"):
+        run_study(spec, tmp_path / "s.sqlite", engine=cluster.scheduler_address)
+    with Store(tmp_path / "s.sqlite") as store:
+        assert {record["status"] for record in store.records("study")} == {"pending"}
+
+
+@pytest.mark.slow
+def test_the_whole_smoke_study_takes_under_two_minutes_on_either_engine(tmp_path, cluster):
+    for name, engine in (("local", {"jobs": 2}), ("dask", {"engine": cluster.scheduler_address})):
+        start = time.monotonic()
+        counts = run_study(SMOKE, tmp_path / f"{name}.sqlite", **engine)
+        assert counts.done == len(SMOKE.cells())
+        assert time.monotonic() - start < 120

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from equipoise._core.checks import check_choice
 from equipoise.datasets import (
@@ -13,9 +13,13 @@ from equipoise.datasets import (
     available_keel,
     available_mvtec_features,
     load_breast_cancer_imbalanced,
+    load_cifar10,
     load_digits_imbalanced,
+    load_fashion_mnist,
     load_imblearn_benchmark,
     load_keel,
+    load_medmnist,
+    load_mnist,
     load_mvtec_features,
     load_wine_imbalanced,
 )
@@ -58,6 +62,24 @@ def check_available(names: list[str]) -> None:
             f"the data of {', '.join(absent)} is not under {data_home()} (see EQUIPOISE_DATA); "
             f"there are {', '.join(available_datasets())}"
         )
+
+
+_IMAGES: Mapping[str, Callable[[], Dataset]] = {
+    "mnist": lambda: load_mnist("test", pixels="uint8"),
+    "fashion-mnist": lambda: load_fashion_mnist("test", pixels="uint8"),
+    "cifar10": lambda: load_cifar10("test", pixels="uint8"),
+    "pneumoniamnist": lambda: load_medmnist("pneumoniamnist", "test", pixels="uint8"),
+}
+
+
+def check_required(names: Sequence[str]) -> None:
+    """The data that a study says it needs, tables or images, is here and readable."""
+    for name in names:
+        check_choice("required data", name, [*_IMAGES, *dataset_names()])
+        if name in _IMAGES:
+            _IMAGES[name]()
+        else:
+            check_available([name])
 
 
 def is_multiclass(name: str) -> bool:

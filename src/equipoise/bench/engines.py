@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import importlib
 import itertools
-import traceback
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from concurrent.futures.process import BrokenProcessPool
 from types import TracebackType
 from typing import Any, Protocol
@@ -128,16 +128,22 @@ class DaskEngine:
                 running.add(submit(task))
 
     def _outcome(self, future: Any, key: str) -> Outcome:
-        if future.status in ("cancelled", "lost"):
+        try:
+            error = future.exception()
+            if error is None:
+                return future.result()
+        except (OSError, CancelledError) as gone:
             raise EngineError(
                 f"the Dask cluster at {self.address} has gone; finished cells are kept, resume later"
-            )
-        error = future.exception()
-        if error is None:
-            return future.result()
+            ) from gone
         if isinstance(error, self._distributed.KilledWorker):
             return died(key, f"the worker process was lost: {error}")
-        return died(key, "".join(traceback.format_exception(error)))
+        # a cell's own errors are caught where it runs: this one is the cluster's
+        reason = error.__cause__ or error
+        raise EngineError(
+            f"the Dask cluster at {self.address} cannot run the study's cells: {type(reason).__name__}: {reason}; "
+            "its workers need the same Equipoise as this machine"
+        ) from error
 
     def __enter__(self) -> DaskEngine:
         return self

@@ -14,6 +14,7 @@ from equipoise.report import COLORS, PALETTE, Picture
 
 _MOST_PANELS = 6
 _MARKERS = "osD^v"
+_LINES = ("-", "--", ":")
 
 
 def ranks_picture(comparison: Comparison, name: str, metric: str) -> Picture:
@@ -59,7 +60,9 @@ def curves_picture(frame: pd.DataFrame, layout: Layout, curve: str, name: str) -
         ax.set_title(_safe(block), fontsize=9)
         for i, method in enumerate(methods):
             values = frame.loc[(layout.block == block) & (layout.method == method), curve]
-            _draw_curve(ax, values, _safe(method), PALETTE[i % len(PALETTE)])
+            turn, color = divmod(i, len(PALETTE))
+            look = {"color": PALETTE[color], "linestyle": _LINES[turn % len(_LINES)]}
+            _draw_curve(ax, values, _safe(method), look)
         ax.set_xlabel("step")
     for ax in axes[len(blocks) :]:
         ax.axis("off")
@@ -75,7 +78,9 @@ def curves_picture(frame: pd.DataFrame, layout: Layout, curve: str, name: str) -
     )
 
 
-def _draw_curve(ax: Any, values: Sequence[Any], label: str, color: str) -> None:
+def _draw_curve(ax: Any, values: Sequence[Any], label: str, look: dict[str, Any]) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     lists = [value for value in values if isinstance(value, list) and value]
     if not lists:
         return
@@ -83,9 +88,10 @@ def _draw_curve(ax: Any, values: Sequence[Any], label: str, color: str) -> None:
     table = np.array([value[:length] for value in lists], dtype=float)
     steps = np.arange(1, length + 1)
     mean, spread = table.mean(axis=0), table.std(axis=0)
-    ax.plot(steps, mean, color=color, lw=1.4, label=label, marker="." if length < 12 else None)
+    ax.plot(steps, mean, lw=1.4, label=label, marker="." if length < 12 else None, **look)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     if len(table) > 1:
-        ax.fill_between(steps, mean - spread, mean + spread, color=color, alpha=0.15, lw=0)
+        ax.fill_between(steps, mean - spread, mean + spread, color=look["color"], alpha=0.15, lw=0)
 
 
 def _safe(text: object) -> str:

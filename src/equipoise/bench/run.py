@@ -9,6 +9,7 @@ from pathlib import Path
 
 from equipoise._core.progress import Progress, bars_are_shown
 from equipoise.bench.cell import Outcome, Task
+from equipoise.bench.data import check_required
 from equipoise.bench.engines import Engine, make_engine
 from equipoise.bench.grid import Settings, cell_key, select
 from equipoise.bench.spec import Spec
@@ -48,7 +49,8 @@ def run_study(
     2 [1, 4]
     """
     cells = select(spec.cells(size), only or {})
-    check_data(spec)
+    if spec.requires_data:
+        check_required(spec.requires_data)
     own = not isinstance(store, Store)
     opened = Store(store) if not isinstance(store, Store) else store
     try:
@@ -57,10 +59,6 @@ def run_study(
     finally:
         if own:
             opened.close()
-
-
-def check_data(spec: Spec) -> None:
-    """The data that the study needs is on this machine."""
 
 
 def _run(

@@ -48,7 +48,8 @@ class Spec:
     metrics : sequence of str
         The results that are quality measures, for the generic tables; empty means every number.
     requires_data : sequence of str
-        Data sets that must be on this machine before anything runs.
+        Data that must be on this machine before anything runs: names of ``bench.data`` (``"ecoli"``,
+        ``"mvtec-bottle"``, ...), or ``"mnist"``, ``"fashion-mnist"``, ``"cifar10"``, ``"pneumoniamnist"``.
     check : callable, optional
         ``check(cells)`` raises ValueError on settings that name what does not exist.
 

@@ -86,7 +86,10 @@ def _list(args: argparse.Namespace) -> int:
         except Exception as error:  # a study whose extra is not installed must not hide the others
             print(f"{name:24} cannot be loaded: {error}", file=sys.stderr)
             continue
-        sizes = ", ".join(f"{size} {len(spec.cells(size))}" for size in spec.sizes)
+        try:
+            sizes = "cells: " + ", ".join(f"{size} {len(spec.cells(size))}" for size in spec.sizes)
+        except ValueError:
+            sizes = "its data is not all on this machine"
         reference = f" [{spec.reference}]" if spec.reference else ""
-        print(f"{name:24} {spec.title}{reference} (cells: {sizes})")
+        print(f"{name:24} {spec.title}{reference} ({sizes})")
     return 0

@@ -11,10 +11,10 @@ SPEC = suite(
     learners=["logistic", "boosting"],
     datasets=["breast_cancer"],
     metrics=["balanced_accuracy", "average_precision", "log_loss"],
-    folds=5,
+    folds=3,
     seeds=[0],
-    trials=4,
-    inner_folds=3,
+    trials=3,
+    inner_folds=2,
     sizes={
         "tiny": {"folds": 2, "trials": 1, "learner": ["logistic"]},
         "small": {},

@@ -38,6 +38,6 @@ SPEC = suite(
     seeds=[0],
     trials=5,
     inner_folds=2,
-    max_rows=1000,
+    max_rows=800,
     sizes={"small": {}, "paper": _everything},
 )  # fmt: skip

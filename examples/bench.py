@@ -1,0 +1,20 @@
+"""A study from its own file: run, killed and resumed at will, and read back as a table."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from equipoise.bench import Store, load_spec, run_study
+from equipoise.bench.pages import write_pages
+
+spec = load_spec(Path(__file__).with_name("bench.toml"))
+with tempfile.TemporaryDirectory() as folder:
+    path = Path(folder) / "my-study.sqlite"
+    counts = run_study(spec, path, jobs=1, only={"fold": ["0", "1"]})
+    counts = run_study(spec, path, jobs=1, resume=True)  # only what is missing runs
+    print(f"{counts.done} cells done, {counts.failed} failed")
+    with Store(path, read_only=True) as store:
+        frame = store.frame(spec.name)
+    print(frame.groupby(["dataset", "method"], sort=False)["balanced_accuracy"].agg(["mean", "std"]).round(3))
+    print("pages:", ", ".join(page.name for page in write_pages(path, folder)))
