@@ -21,11 +21,17 @@ def _quick_conditional() -> dict[str, Any]:
 
 
 QUICK: dict[str, dict[str, Any]] = {
+    "AutoencoderClassifier": {"epochs": 15, "batch_size": 32, "lr": 0.01, "adversarial": False},
+    "AutoencoderOversampler": {"epochs": 3},
     "NeuralClassifier": {"module_params": {"hidden": (16,)}, "epochs": 15, "batch_size": 32, "lr": 0.02},
 }
 
 _ORDER = "batches are drawn by row number, so repeating a row is not the same stream as weighing it"
 CANNOT: dict[str, dict[str, str]] = {
+    "AutoencoderClassifier": {
+        "check_sample_weight_equivalence_on_dense_data": _ORDER,
+        "check_sample_weight_equivalence_on_sparse_data": _ORDER,
+    },
     "NeuralClassifier": {
         "check_sample_weight_equivalence_on_dense_data": _ORDER,
         "check_sample_weight_equivalence_on_sparse_data": _ORDER,

@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from equipoise.classifiers.conditional import ConditionalClassifier
+    from equipoise.classifiers.autoencoder import AutoencoderClassifier
     from equipoise.classifiers.neural import NeuralClassifier
     from equipoise.classifiers.resampled import ResampledClassifier
 
 _HOMES = {
     "ConditionalClassifier": "equipoise.classifiers.conditional",
+    "AutoencoderClassifier": "equipoise.classifiers.autoencoder",
     "NeuralClassifier": "equipoise.classifiers.neural",
     "ResampledClassifier": "equipoise.classifiers.resampled",
 }
 
-__all__ = ["ConditionalClassifier", "NeuralClassifier", "ResampledClassifier"]
+__all__ = ["AutoencoderClassifier", "ConditionalClassifier", "NeuralClassifier", "ResampledClassifier"]
 
 
 def __getattr__(name: str) -> Any:

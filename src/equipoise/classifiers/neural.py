@@ -7,19 +7,16 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import torch
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 
-from equipoise._core.checks import FloatArray, check_positive
+from equipoise._core.checks import check_positive
 from equipoise._core.random import draw_seed
+from equipoise.classifiers._prediction import _NetworkClassifier
 from equipoise.classifiers.inputs import Preparation
-from equipoise.classifiers.ledger import resolve_prior, shift_logits, softmax, trained_prior
-from equipoise.classifiers.saving import load_classifier, save_classifier
+from equipoise.classifiers.ledger import trained_prior
 from equipoise.classifiers.targets import Targets, check_training_data
 from equipoise.classifiers.work import Job, build_loss, data_identity, initial_network, train_job
 from equipoise.networks import use_cosine_head
@@ -34,11 +31,10 @@ from equipoise.training import (
     build_step,
     class_shares,
     make_fabric,
-    predict,
 )
 
 
-class NeuralClassifier(ClassifierMixin, BaseEstimator):
+class NeuralClassifier(_NetworkClassifier):
     """A network trained by any loss and any step, on tables or images.
 
     Parameters
@@ -261,58 +257,6 @@ class NeuralClassifier(ClassifierMixin, BaseEstimator):
             wanted.append(Checkpoint(self.checkpoint, identity=data_identity(self, data, seed)))
         return wanted
 
-    # Predicting
-
-    def _scores(self, X: npt.ArrayLike, prior: Any) -> FloatArray:
-        """Logits, shifted to a prior."""
-        check_is_fitted(self)
-        checked: Any = validate_data(self, X, reset=False, allow_nd=True, dtype="numeric")
-        logits = predict(self.network_, self.preparation_(checked)).double().numpy()
-        wanted = resolve_prior(prior, data=self.data_prior_, trained=self.training_prior_)
-        return shift_logits(logits, self.training_prior_, wanted)
-
-    def decision_function(self, X: npt.ArrayLike) -> FloatArray:
-        """Logits under ``decision_prior``; the difference of the two for two classes."""
-        scores = self._scores(X, self.decision_prior)
-        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """The class of each sample, decided under ``decision_prior``."""
-        scores = self._scores(X, self.decision_prior)
-        return np.asarray(self.classes_[scores.argmax(axis=1)])
-
-    def predict_proba(self, X: npt.ArrayLike, prior: str | npt.ArrayLike = "data") -> FloatArray:
-        """Class probabilities under a prior.
-
-        Parameters
-        ----------
-        X : array-like
-        prior : {"data", "train"} or array
-            The data's class shares, those that training aimed at (the network's raw answer), or any
-            others, such as those where the model will be used.
-        """
-        return softmax(self._scores(X, prior))
-
-    # Keeping
-
-    def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write the fitted classifier to a folder: safetensors and JSON, nothing pickled."""
-        check_is_fitted(self)
-        save_classifier(self, folder)
-
-    @classmethod
-    def load(cls, folder: str | os.PathLike[str], **params: Any) -> NeuralClassifier:
-        """Read what :meth:`save` wrote.
-
-        Parameters
-        ----------
-        folder : path
-        **params
-            Parameters that JSON could not hold. A ``module`` that was a factory must be given again.
-        """
-        return load_classifier(cls, folder, params)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        return tags
+    def _empty_network(self) -> nn.Module:
+        shape, n_classes = self.preparation_.input_shape, len(self.classes_)
+        return initial_network(self.module, shape, n_classes, self.module_params, seed=0)

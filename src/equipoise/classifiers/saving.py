@@ -10,7 +10,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from equipoise.classifiers.inputs import Preparation
-from equipoise.classifiers.work import initial_network
 from equipoise.networks import use_cosine_head
 from equipoise.training import load_state, save_state
 
@@ -61,13 +60,7 @@ def load_classifier(cls: type[C], folder: str | os.PathLike[str], params: dict[s
     classifier.data_prior_ = np.array(state["data_prior"])
     classifier.training_prior_ = np.array(state["training_prior"])
     classifier.history_ = pd.DataFrame(state["history"])
-    network = initial_network(
-        classifier.module,
-        classifier.preparation_.input_shape,
-        len(classifier.classes_),
-        classifier.module_params,
-        seed=0,
-    )
+    network = classifier._empty_network()
     if "head.scale" in state["weights"]:
         use_cosine_head(network)
     network.load_state_dict(state["weights"])

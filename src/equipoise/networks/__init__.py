@@ -1,5 +1,6 @@
 """Networks as features and a linear head, so that losses can see features and head weights."""
 
+from equipoise.networks.autoencoder import Autoencoder
 from equipoise.networks.base import Network, build_network, logits_and_features, network_names
 from equipoise.networks.convnet import ConvNet
 from equipoise.networks.film import ConditionalNetwork, FiLM
@@ -10,6 +11,7 @@ from equipoise.networks.resnet import ResNet
 __all__ = [
     "MLP",
     "ConditionalNetwork",
+    "Autoencoder",
     "ConvNet",
     "CosineLinear",
     "FiLM",

@@ -3,6 +3,7 @@
 from equipoise.oversampling._base import Preflight, ProvenanceSampler
 from equipoise.oversampling._codec import TableCodec
 from equipoise.oversampling.amdo import AMDO
+from equipoise.oversampling.autoencoder import AutoencoderOversampler
 from equipoise.oversampling.gate import LowQualityError, LowQualityWarning
 from equipoise.oversampling.mc_ccr import MCCCR
 from equipoise.oversampling.mc_rbo import MCRBO
@@ -12,6 +13,7 @@ __all__ = [
     "AMDO",
     "MCCCR",
     "MCRBO",
+    "AutoencoderOversampler",
     "LowQualityError",
     "LowQualityWarning",
     "Preflight",

@@ -1,6 +1,7 @@
 """One loop; a method is a step."""
 
-from equipoise.training.augment import FlipAndShift
+from equipoise.training.augment import FlipAndShift, RandomAffine
+from equipoise.training.averaging import ExponentialAverage
 from equipoise.training.callbacks import (
     BalancedFineTuning,
     Callback,
@@ -41,6 +42,7 @@ __all__ = [
     "EarlyStopping",
     "FamilyLoss",
     "FlipAndShift",
+    "ExponentialAverage",
     "LearningRate",
     "Linear",
     "LogUniform",
@@ -48,6 +50,7 @@ __all__ = [
     "Outcome",
     "PlainStep",
     "Point",
+    "RandomAffine",
     "Run",
     "SAMStep",
     "Sampler",

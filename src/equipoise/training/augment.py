@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from equipoise._core.checks import check_integer
+from equipoise._core.checks import check_in_range, check_integer
 
 
 class FlipAndShift:
@@ -45,3 +45,51 @@ class FlipAndShift:
         image = torch.arange(n, device=inputs.device)[:, None, None]
         # Indices around a slice put the channels last; back in front, in the layout that convolutions like.
         return padded[image, :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
+
+
+class RandomAffine:
+    """Each image shifted, turned, zoomed and mirrored by its own random amounts, in one resampling.
+
+    Parameters
+    ----------
+    shift : float
+        Largest shift, a share of the image's side.
+    rotate : float
+        Largest angle in degrees.
+    zoom : float
+        Sizes between 1 − zoom and 1 + zoom.
+    flip : bool
+        Mirror every second image, left to right.
+
+    Examples
+    --------
+    >>> images = torch.rand(5, 1, 8, 8)
+    >>> still = RandomAffine(shift=0, rotate=0, zoom=0)
+    >>> torch.allclose(still(images, torch.Generator().manual_seed(0)), images, atol=1e-6)
+    True
+    """
+
+    def __init__(
+        self, shift: float = 0.125, rotate: float = 0.0, zoom: float = 0.0, flip: bool = False
+    ) -> None:
+        self.shift = float(check_in_range("shift", shift, 0, 1))
+        self.rotate = float(check_in_range("rotate", rotate, 0, 180))
+        self.zoom = float(check_in_range("zoom", zoom, 0, 1, closed="left"))
+        self.flip = bool(flip)
+
+    def __repr__(self) -> str:
+        return f"RandomAffine({self.shift}, {self.rotate}, {self.zoom}, {self.flip})"
+
+    def __call__(self, images: Tensor, generator: torch.Generator) -> Tensor:
+        n = len(images)
+        draws = torch.rand(5, n, generator=generator) * 2 - 1
+        angle = draws[0] * (self.rotate * torch.pi / 180)
+        scale = 1 / (1 + draws[1] * self.zoom)
+        mirror = torch.where(draws[2] < 0, -1.0, 1.0) if self.flip else torch.ones(n)
+        cos, sin = torch.cos(angle) * scale, torch.sin(angle) * scale
+        moves = 2 * self.shift * draws[3:]
+        theta = torch.stack(
+            [torch.stack([cos * mirror, -sin, moves[0]], 1), torch.stack([sin * mirror, cos, moves[1]], 1)], 1
+        ).to(images)
+        grid = F.affine_grid(theta, list(images.shape), align_corners=False)
+        return F.grid_sample(images, grid, padding_mode="zeros", align_corners=False)

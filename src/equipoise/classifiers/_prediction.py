@@ -1,0 +1,93 @@
+"""What the classifiers over one network share once fitted: scores under a prior, decisions, saving."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import nn
+
+from equipoise._core.checks import FloatArray
+from equipoise.classifiers.inputs import Preparation
+from equipoise.classifiers.ledger import resolve_prior, shift_logits, softmax
+from equipoise.classifiers.saving import load_classifier, save_classifier
+from equipoise.training import predict
+
+C = TypeVar("C", bound="_NetworkClassifier")
+
+
+class _NetworkClassifier(ClassifierMixin, BaseEstimator):
+    """A subclass has ``fit``, which sets the attributes below, ``decision_prior`` and ``_empty_network``."""
+
+    classes_: npt.NDArray[Any]
+    preparation_: Preparation
+    network_: nn.Module
+    data_prior_: FloatArray
+    training_prior_: FloatArray
+    history_: pd.DataFrame
+    decision_prior: str | npt.ArrayLike
+
+    @abstractmethod
+    def _empty_network(self) -> nn.Module:
+        """A network of the fitted shape, for weights that were saved."""
+
+    def _inputs(self, X: npt.ArrayLike) -> Any:
+        check_is_fitted(self)
+        checked: Any = validate_data(self, X, reset=False, allow_nd=True, dtype="numeric")
+        return self.preparation_(checked)
+
+    def _scores(self, X: npt.ArrayLike, prior: Any) -> FloatArray:
+        """Logits, shifted to a prior."""
+        logits = predict(self.network_, self._inputs(X)).double().numpy()
+        wanted = resolve_prior(prior, data=self.data_prior_, trained=self.training_prior_)
+        return shift_logits(logits, self.training_prior_, wanted)
+
+    def decision_function(self, X: npt.ArrayLike) -> FloatArray:
+        """Logits under ``decision_prior``; the difference of the two for two classes."""
+        scores = self._scores(X, self.decision_prior)
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+        """The class of each sample, decided under ``decision_prior``."""
+        scores = self._scores(X, self.decision_prior)
+        return np.asarray(self.classes_[scores.argmax(axis=1)])
+
+    def predict_proba(self, X: npt.ArrayLike, prior: str | npt.ArrayLike = "data") -> FloatArray:
+        """Class probabilities under a prior.
+
+        Parameters
+        ----------
+        X : array-like
+        prior : {"data", "train"} or array
+            The data's class shares, those that training aimed at (the network's raw answer), or any
+            others, such as those where the model will be used.
+        """
+        return softmax(self._scores(X, prior))
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the fitted classifier to a folder: safetensors and JSON, nothing pickled."""
+        check_is_fitted(self)
+        save_classifier(self, folder)
+
+    @classmethod
+    def load(cls: type[C], folder: str | os.PathLike[str], **params: Any) -> C:
+        """Read what :meth:`save` wrote.
+
+        Parameters
+        ----------
+        folder : path
+        **params
+            Parameters that JSON could not hold. A ``module`` that was a factory must be given again.
+        """
+        return load_classifier(cls, folder, params)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags

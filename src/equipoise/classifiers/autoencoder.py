@@ -1,0 +1,276 @@
+"""The one-stage method: a linear classifier on the latent of an auto-encoder that keeps classes apart."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import torch
+
+from equipoise._core.checks import FloatArray, check_choice
+from equipoise._core.random import derive_seed, draw_seed
+from equipoise.classifiers._prediction import _NetworkClassifier
+from equipoise.classifiers.inputs import unit_preparation
+from equipoise.classifiers.targets import Targets, check_training_data
+from equipoise.classifiers.work import data_identity
+from equipoise.networks import Autoencoder
+from equipoise.training import (
+    Callback,
+    Checkpoint,
+    EarlyStopping,
+    ExponentialAverage,
+    LearningRate,
+    RandomAffine,
+    TensorData,
+    Validation,
+    make_fabric,
+)
+from equipoise.training.autoencoder import Plan, train_autoencoder
+
+if TYPE_CHECKING:
+    from equipoise.report import Report
+
+
+class AutoencoderClassifier(_NetworkClassifier):
+    """Classes kept apart in the latent space of a regularized auto-encoder, and oversampled there.
+
+    Encoder, decoder, critic, mixer and a linear classifier learn together. Every batch is balanced over the
+    classes; latents of one class are mixed, z' = Σ αᵢ·zᵢ, and the classifier must give the mixes the class
+    of their parents. The mixer looks for weights that make this hard, the decoder keeps the latent from
+    collapsing to a point a class.
+
+    Parameters
+    ----------
+    image_shape : tuple, optional
+        For a 2-D ``X`` whose rows are images; None for tables (and for images that come with their axes).
+    latent : int, optional
+        Width m of the latent; 64 for images and 8 for tables by default.
+    size : {"small", "paper"}
+        Networks for a CPU, or those of the paper's Tables 16–19.
+    n_mixed : int
+        t, latents in a mix.
+    mixing : {"learned", "uniform", "beta"}
+        Weights from the mixer, uniform on the simplex, or Beta(2, 2).
+    classify, oversample, decode, adversarial : bool
+        The parts of the method, each of which can be switched off; see
+        :class:`~equipoise.training.autoencoder.Plan`.
+    plan_params : dict, optional
+        Other weights and rates of the plan, such as ``{"mae_weight": 0.01, "critic_rate": 5}``.
+    epochs, batch_size : int
+        An epoch draws as many rows as there are, the classes equally often.
+    lr, weight_decay : float
+        Of encoder and classifier.
+    schedule : str or callable
+        Of their learning rate.
+    augment : "auto", None or callable
+        ``"auto"`` shifts images by up to a tenth of their side; tables are left as they are.
+    average : float
+        Decay of the moving average of the weights, through which the network is evaluated and kept. 0 for none.
+    early_stopping : bool or EarlyStopping
+        Hold out ``validation_fraction`` of the data and stop when its mean recall (ACSA) no longer rises.
+    validation_fraction : float
+    decision_prior : {"train", "data"} or array
+        The class prior under which ``predict`` decides; training is balanced.
+    device : str
+    checkpoint : path, optional
+        A folder. A fit that was killed goes on from there, to the same bits.
+    random_state : int, generator or None
+    verbose : bool, optional
+
+    Attributes
+    ----------
+    classes_, network_, history_, data_prior_, training_prior_
+        As in :class:`NeuralClassifier`; the network is an :class:`~equipoise.networks.Autoencoder`.
+
+    Notes
+    -----
+    The paper's runs take 20,000 updates of the encoder, 80,001 of the decoder and 400,005 of the critic. Here the
+    decoder also learns to reconstruct (``decoder_mae``), only a share of each batch is decoded, and the critic
+    plays rarely, so that the parts that classify get most of the time. The paper's own schedule is
+    ``plan_params={"decoder_mae": 0, "decode_share": 1, "decoder_rate": 4, "critic_rate": 5, "lr": 2e-4}`` with
+    ``size="paper"``, ``lr=2e-4``, ``weight_decay=5``, ``schedule="constant"``.
+
+    References
+    ----------
+    A. K. Mondal, L. Singhal, P. Tiwary, P. Singla, Prathosh AP: Minority Oversampling for Imbalanced Data via
+    Class-Preserving Regularized Auto-Encoders, AISTATS 2023.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(300, weights=[0.9], class_sep=2, flip_y=0, random_state=0)
+    >>> clf = AutoencoderClassifier(epochs=15, random_state=0).fit(X, y)
+    >>> clf.training_prior_
+    array([0.5, 0.5])
+    >>> bool(clf.score(X, y) > 0.9)
+    True
+    >>> clf.latents(X).shape
+    (300, 8)
+    """
+
+    def __init__(
+        self,
+        *,
+        image_shape: Sequence[int] | None = None,
+        latent: int | None = None,
+        size: str = "small",
+        n_mixed: int = 2,
+        mixing: str = "learned",
+        classify: bool = True,
+        oversample: bool = True,
+        decode: bool = True,
+        adversarial: bool = True,
+        plan_params: dict[str, Any] | None = None,
+        epochs: int = 50,
+        batch_size: int = 64,
+        lr: float = 2e-3,
+        weight_decay: float = 1e-2,
+        schedule: str | Callable[[float], float] = "cosine",
+        augment: str | Callable[..., Any] | None = "auto",
+        average: float = 0.99,
+        early_stopping: bool | EarlyStopping = False,
+        validation_fraction: float = 0.1,
+        decision_prior: str | npt.ArrayLike = "train",
+        device: str = "cpu",
+        checkpoint: str | os.PathLike[str] | None = None,
+        random_state: Any = None,
+        verbose: bool | None = None,
+    ) -> None:
+        self.image_shape = image_shape
+        self.latent = latent
+        self.size = size
+        self.n_mixed = n_mixed
+        self.mixing = mixing
+        self.classify = classify
+        self.oversample = oversample
+        self.decode = decode
+        self.adversarial = adversarial
+        self.plan_params = plan_params
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.lr = lr
+        self.weight_decay = weight_decay
+        self.schedule = schedule
+        self.augment = augment
+        self.average = average
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.decision_prior = decision_prior
+        self.device = device
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    ) -> AutoencoderClassifier:
+        """Train all parts.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, columns), (n, height, width), (n, channels, height, width) or channels last
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), optional
+            How often a row is drawn among the rows of its class.
+        """
+        X, y, weight = check_training_data(self, X, y, sample_weight)
+        plan = self._plan()
+        targets = Targets.fit(y, weight, None)
+        seed = draw_seed(self.random_state)
+        self.classes_, self.n_features_in_ = targets.classes, X.shape[1]
+        self.preparation_ = unit_preparation(X, self.image_shape)
+        inputs = self.preparation_(X)
+        train, held_out = targets.split(
+            float(self.validation_fraction) if self.early_stopping else None, seed
+        )
+        data = TensorData(inputs[train], targets.codes[train], targets.tensor_weight(train))
+        held = None if held_out is None else TensorData(inputs[held_out], targets.codes[held_out])
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(derive_seed(seed, "network"))
+            network = self._empty_network()
+        run = train_autoencoder(
+            network,
+            data,
+            plan,
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            lr=self.lr,
+            weight_decay=self.weight_decay,
+            seed=seed,
+            callbacks=self._callbacks(held, data, seed),
+            augment=self._augmentation(inputs.ndim > 2),
+            fabric=make_fabric(self.device),
+            verbose=self.verbose,
+        )
+        self.network_ = network.cpu().eval()
+        self.history_ = pd.DataFrame(run.history)
+        self.data_prior_ = targets.prior()
+        self.training_prior_ = np.full(len(self.classes_), 1 / len(self.classes_))
+        return self
+
+    def _plan(self) -> Plan:
+        return Plan(
+            classify=self.classify,
+            oversample=self.oversample,
+            mixing=self.mixing,
+            decode=self.decode,
+            adversarial=self.adversarial,
+            **(self.plan_params or {}),
+        )
+
+    def _empty_network(self) -> Autoencoder:
+        return Autoencoder(
+            self.preparation_.input_shape,
+            len(self.classes_),
+            latent=self.latent,
+            size=self.size,
+            n_mixed=self.n_mixed,
+        )
+
+    def _augmentation(self, image: bool) -> Callable[..., Any] | None:
+        if isinstance(self.augment, str):
+            check_choice("augment", self.augment, ["auto"])
+            return RandomAffine(shift=0.1) if image else None
+        return self.augment
+
+    def _callbacks(self, held_out: TensorData | None, data: TensorData, seed: int) -> list[Callback]:
+        wanted: list[Callback] = [LearningRate(self.schedule)]
+        if self.average:
+            wanted.append(ExponentialAverage(self.average, skip=("critic", "mixer")))
+        if held_out is not None:
+            stopping = self.early_stopping
+            wanted.append(Validation(held_out))
+            wanted.append(
+                _fresh(stopping)
+                if isinstance(stopping, EarlyStopping)
+                else EarlyStopping("val_balanced_accuracy")
+            )
+        if self.checkpoint is not None:
+            wanted.append(Checkpoint(self.checkpoint, identity=data_identity(self, data, seed)))
+        return wanted
+
+    def latents(self, X: npt.ArrayLike) -> FloatArray:
+        """z = E(x), in which the classes are linearly separable if training went well."""
+        inputs = self._inputs(X)
+        with torch.inference_mode():
+            parts = [self.network_.features(part) for part in torch.split(inputs, 1024)]  # type: ignore[operator]
+        return np.asarray(torch.cat(parts).double().numpy())
+
+    def report(self, X: npt.ArrayLike, y: npt.ArrayLike, *, random_state: Any = 0) -> Report:
+        """What the paper's propositions say of this very latent space, measured on (X, y).
+
+        Label preservation (Prop 1), the variance of the empirical risk with and without mixing (Prop 2,
+        corrected), the Lipschitz bound (Prop 4), and a picture of the latent space.
+        """
+        from equipoise.classifiers.latent_report import latent_report
+
+        return latent_report(self, X, y, random_state=random_state)
+
+
+def _fresh(stopping: EarlyStopping) -> EarlyStopping:
+    """A fresh copy: a callback of one fit must not know another's best."""
+    return EarlyStopping(stopping.monitor, stopping.patience, stopping.min_delta, stopping.restore_best)

@@ -1,0 +1,220 @@
+"""The report of a class-preserving latent space: its theory, measured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import torch
+from torch.nn import functional as F
+
+from equipoise._core.checks import FloatArray, IntArray
+from equipoise._core.random import as_generator
+from equipoise.report import Facts, Note, Picture, Report, Section, Table, Text
+from equipoise.theory.mixing import (
+    linearly_separable,
+    lipschitz_bound,
+    mixing_factor,
+    risk_variance,
+    smallest_eigenvalue,
+)
+
+if TYPE_CHECKING:
+    from equipoise.classifiers.autoencoder import AutoencoderClassifier
+
+ROWS_OF_A_CLASS = 300  # for the linear programs and the picture
+DRAWS = 2000  # mixes a class
+
+
+def preservation_table(
+    clf: AutoencoderClassifier, z: FloatArray, codes: IntArray, rng: np.random.Generator
+) -> pd.DataFrame:
+    """A row a class: its latents on its side, its mixes that keep its class, and a plane that parts it off."""
+    picked = [_at_most(np.flatnonzero(codes == code), ROWS_OF_A_CLASS, rng) for code in np.unique(codes)]
+    rows = []
+    for code, own in zip(np.unique(codes), picked, strict=True):
+        members = np.flatnonzero(codes == code)
+        mixes = _mixes(clf, z, members, rng)
+        others = np.concatenate([rows for rows in picked if rows is not own])
+        rows.append(
+            {
+                "class": clf.classes_[code],
+                "rows": len(members),
+                "on its side": float((_decide(clf, z[members]) == code).mean()),
+                "mixes that keep the class": float((_decide(clf, mixes) == code).mean()),
+                "separable": linearly_separable(z[own], z[others]),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def variance_table(
+    clf: AutoencoderClassifier, z: FloatArray, codes: IntArray, rng: np.random.Generator
+) -> pd.DataFrame:
+    """Prop 2 a class: the loss's variance without mixing and with, and for which weights less is guaranteed."""
+    rows = []
+    for code in np.unique(codes):
+        members = np.flatnonzero(codes == code)
+        losses = _losses(clf, z[members], code)
+        at_mean = _losses(clf, z[members].mean(axis=0, keepdims=True), code)[0]
+        found = risk_variance(losses, float(at_mean))
+        even = np.full(clf.n_mixed, 1 / clf.n_mixed)
+        rows.append(
+            {
+                "class": clf.classes_[code],
+                "variance of the loss": found.variance,
+                "with mixing": float(_losses(clf, _mixes(clf, z, members, rng), code).var()),
+                "bound, even weights": found.bound(even),
+                "largest ‖α‖²": found.largest_norm,
+                "less is guaranteed": found.promises_less(clf.n_mixed),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def lipschitz_table(
+    clf: AutoencoderClassifier, z: FloatArray, codes: IntArray, rng: np.random.Generator
+) -> tuple[pd.DataFrame, float]:
+    """Prop 4 on as many unit latents as keep XXᵀ regular: the bound, and ‖w_α‖ itself, for some α."""
+    counts = np.bincount(codes)
+    rarest = int(np.where(counts > 0, counts, counts.max() + 1).argmin())
+    n = max(4, z.shape[1] // 4)
+    sides = [np.flatnonzero(codes == rarest), np.flatnonzero(codes != rarest)]
+    own, rest = (_at_most(rows, n // 2, rng) for rows in sides)
+    rows = np.concatenate([own, rest])
+    labels = np.repeat([1.0, -1.0], [len(own), len(rest)])
+    X = z[rows] / np.maximum(np.linalg.norm(z[rows], axis=1, keepdims=True), 1e-300)
+    partners = np.concatenate([rng.permutation(len(own)), len(own) + rng.permutation(len(rest))])
+    floor = max(float(np.linalg.eigvalsh(X @ X.T)[0]), 1e-12)
+    k = smallest_eigenvalue(partners)
+    table = []
+    for alpha in (1.0, 0.9, 0.75, 0.6):
+        mixed = alpha * X + (1 - alpha) * X[partners]
+        norm = float(np.linalg.norm(np.linalg.pinv(mixed) @ labels))
+        bound = float(lipschitz_bound(len(rows), alpha, k, floor))
+        table.append({"α": alpha, "d(α)": float(mixing_factor(alpha, k)), "‖w_α‖": norm, "bound": bound})
+    return pd.DataFrame(table), floor
+
+
+def latent_report(
+    clf: AutoencoderClassifier, X: npt.ArrayLike, y: npt.ArrayLike, *, random_state: Any = 0
+) -> Report:
+    """Label preservation, variance, Lipschitz bound and a picture, on given data."""
+    rng = as_generator(random_state)
+    labels = np.asarray(y)
+    codes = np.searchsorted(clf.classes_, labels)
+    known = codes < len(clf.classes_)
+    if not known.all() or (clf.classes_[codes] != labels).any():
+        raise ValueError("y must hold the classes that the classifier was trained on")
+    z = clf.latents(X)
+    if len(z) != len(codes):
+        raise ValueError(f"X and y must have the same length, got {len(z)} and {len(codes)}")
+    preserved = preservation_table(clf, z, codes, rng)
+    variance = variance_table(clf, z, codes, rng)
+    lipschitz, floor = lipschitz_table(clf, z, codes, rng)
+    share = f"{(_decide(clf, z) == codes).mean():.1%}"
+    facts = Facts(
+        [
+            ("latents on their class's side", share),
+            ("mixes that keep their class", f"{preserved['mixes that keep the class'].mean():.1%}"),
+            ("classes that a plane parts off", f"{int(preserved['separable'].sum())} of {len(preserved)}"),
+        ]
+    )
+    sections = [
+        Section(
+            "Label preservation",
+            [
+                facts,
+                Text(
+                    f"Separability is decided exactly, on at most {ROWS_OF_A_CLASS} rows a class; where a plane "
+                    "parts a class off, every convex mix of it keeps its side (Prop 1)."
+                ),
+                Table.from_frame(
+                    preserved, formats={"on its side": ".3f", "mixes that keep the class": ".3f"}
+                ),
+            ],
+        ),
+        Section(
+            "Variance of the risk",
+            [
+                Text(
+                    "Mixing is guaranteed to lower the variance where ‖α‖² ≤ 1 − K/V, which needs 1 − K/V ≥ 1/t."
+                ),
+                Table.from_frame(variance),
+            ],
+        ),
+        Section("Lipschitz constant", [_lipschitz_note(floor), Table.from_frame(lipschitz)]),
+        Section("Latent space", [latent_picture(z, codes, clf.classes_, rng)]),
+    ]
+    return Report(
+        "A class-preserving latent space",
+        sections,
+        data={
+            "preservation": preserved.to_dict("list"),
+            "variance": variance.to_dict("list"),
+            "lipschitz": lipschitz.to_dict("list"),
+        },
+    )
+
+
+def latent_picture(
+    z: FloatArray, codes: IntArray, classes: npt.NDArray[Any], rng: np.random.Generator
+) -> Picture:
+    """The two leading principal components, at most ``ROWS_OF_A_CLASS`` points a class."""
+    from matplotlib.figure import Figure
+
+    picked = [_at_most(np.flatnonzero(codes == code), ROWS_OF_A_CLASS, rng) for code in np.unique(codes)]
+    centered = z - z[np.concatenate(picked)].mean(axis=0)
+    axes = np.linalg.svd(centered[np.concatenate(picked)], full_matrices=False)[2][:2]
+    figure = Figure(figsize=(6.4, 4.8), layout="constrained")
+    panel = figure.add_subplot()
+    for code, rows in zip(np.unique(codes), picked, strict=True):
+        at = centered[rows] @ axes.T
+        across = at[:, 1] if at.shape[1] > 1 else np.zeros(len(at))
+        panel.scatter(at[:, 0], across, s=6, alpha=0.6, color=f"C{code % 10}", label=str(classes[code]))
+    panel.set_xlabel("first principal component")
+    panel.set_ylabel("second principal component")
+    panel.legend(markerscale=2, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return Picture.from_matplotlib(
+        figure, "latent-space", "Principal components of the latents.", "scatter plot"
+    )
+
+
+def _lipschitz_note(floor: float) -> Note:
+    return Note(
+        f"The smallest eigenvalue of XXᵀ is {floor:.2g} here; the ½ of the proposition is for nearly orthogonal "
+        "rows. The bound with mixing is never below the bound without (d(α) ≤ 1), and as long as mixing can be "
+        "undone ‖w_α‖ does not change at all: partners share their label, so the same plane fits rows and mixes.",
+        "note",
+    )
+
+
+def _at_most(rows: IntArray, limit: int, rng: np.random.Generator) -> IntArray:
+    return rows if len(rows) <= limit else rng.choice(rows, limit, replace=False)
+
+
+def _mixes(
+    clf: AutoencoderClassifier, z: FloatArray, members: IntArray, rng: np.random.Generator
+) -> FloatArray:
+    """Mixes of random members with weights that are uniform on the simplex."""
+    parents = rng.choice(members, size=(DRAWS, clf.n_mixed))
+    weights = rng.dirichlet(np.ones(clf.n_mixed), size=DRAWS)
+    return np.asarray(np.einsum("ij,ijk->ik", weights, z[parents]))
+
+
+def _logits(clf: AutoencoderClassifier, z: FloatArray) -> torch.Tensor:
+    head: Any = clf.network_.head
+    with torch.no_grad():
+        return F.linear(torch.from_numpy(z), head.weight.double(), head.bias.double())
+
+
+def _decide(clf: AutoencoderClassifier, z: FloatArray) -> IntArray:
+    return np.asarray(_logits(clf, z).argmax(dim=1).numpy())
+
+
+def _losses(clf: AutoencoderClassifier, z: FloatArray, code: int) -> FloatArray:
+    """Cross-entropy of each latent: convex in z and ≥ 0, because the classifier is linear."""
+    codes = torch.full((len(z),), int(code))
+    return np.asarray(F.cross_entropy(_logits(clf, z), codes, reduction="none").numpy())

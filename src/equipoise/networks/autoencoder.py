@@ -1,0 +1,225 @@
+"""The class-preserving auto-encoder: encoder, decoder, critic, mixer and a linear classifier on the latent.
+
+Tables 16–19 of Mondal et al. (2023). ``size="paper"`` is theirs; ``size="small"`` keeps the shapes with fewer
+channels, for training on a CPU.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from equipoise._core.checks import check_choice, check_in_range, check_integer
+from equipoise.networks.base import FeaturesAndHead, check_image_shape
+
+
+@dataclass(frozen=True)
+class _Widths:
+    """Channels of the two convolutions (or widths of the two layers), of the dense layers, of the mixer."""
+
+    first: int
+    second: int
+    dense: int
+    mixer: int
+    dropout: float
+
+
+_IMAGE = {"paper": _Widths(64, 128, 1024, 1024, 0.4), "small": _Widths(32, 64, 256, 128, 0.2)}
+_TABLE = {"paper": _Widths(512, 256, 512, 512, 0.4), "small": _Widths(128, 64, 128, 64, 0.2)}
+
+
+class Autoencoder(FeaturesAndHead):
+    """Encoder E, decoder D, critic C, mixer M and linear head L, for images or tables.
+
+    Parameters
+    ----------
+    input_shape : (channels, height, width) or (columns,)
+        Images must have values in [0, 1]: the decoder ends in a sigmoid. Tables are decoded without one.
+    n_classes : int
+        Number of logits. Decoder, critic and mixer are told the class.
+    latent : int, optional
+        m, the width of the latent: 64 for images and 8 for tables by default, as in the paper.
+    size : {"small", "paper"}
+        Channels for a CPU, or the paper's.
+    n_mixed : int
+        t, how many latents a mix has.
+    dropout : float, optional
+        Share dropped in encoder and mixer; 0.4 in the paper, 0.2 where small.
+
+    Examples
+    --------
+    >>> net = Autoencoder((1, 28, 28), 10, latent=16)
+    >>> z = net.features(torch.zeros(4, 1, 28, 28))
+    >>> z.shape, net.decode(z, torch.arange(4)).shape
+    (torch.Size([4, 16]), torch.Size([4, 1, 28, 28]))
+    >>> weights = net.mix_weights(z.reshape(2, 2, 16), torch.tensor([0, 1]))
+    >>> torch.allclose(weights.sum(dim=1), torch.ones(2))
+    True
+    """
+
+    def __init__(
+        self,
+        input_shape: Sequence[int],
+        n_classes: int,
+        *,
+        latent: int | None = None,
+        size: str = "small",
+        n_mixed: int = 2,
+        dropout: float | None = None,
+    ) -> None:
+        check_choice("size", size, _IMAGE)
+        image = len(input_shape) > 1
+        self_latent = check_integer("latent", (64 if image else 8) if latent is None else latent, low=1)
+        super().__init__(self_latent, n_classes)
+        self.input_shape = tuple(int(width) for width in input_shape)
+        self.n_classes, self.latent = n_classes, self_latent
+        self.n_mixed = check_integer("n_mixed", n_mixed, low=2)
+        widths = (_IMAGE if image else _TABLE)[size]
+        dropped = float(
+            check_in_range("dropout", widths.dropout if dropout is None else dropout, 0, 1, closed="left")
+        )
+        if image:
+            shape = check_image_shape(input_shape, 4)
+            self.encoder: nn.Module = _image_encoder(shape, self.latent, widths, dropped)
+            self.decoder: nn.Module = _ImageDecoder(shape, self.latent + n_classes, widths)
+            self.critic: nn.Module = _Critic(_image_maps(shape, widths), shape, n_classes, (widths.dense,))
+        else:
+            columns = self.input_shape[0]
+            self.encoder = nn.Sequential(
+                *_dense([columns, widths.first, widths.second], nn.LeakyReLU(0.2), dropped),
+                nn.Linear(widths.second, self.latent),
+            )
+            self.decoder = nn.Sequential(
+                *_dense([self.latent + n_classes, widths.first, widths.second], nn.ReLU()),
+                nn.Linear(widths.second, columns),
+            )
+            self.critic = _Critic(nn.Identity(), self.input_shape, n_classes, (widths.dense,) * 3)
+        mixed = self.latent * (self.n_mixed + 1) + n_classes
+        self.mixer = nn.Sequential(
+            *_dense([mixed, *(widths.mixer,) * 4], nn.LeakyReLU(0.2), dropped),
+            nn.Linear(widths.mixer, self.n_mixed),
+        )
+
+    def features(self, x: Tensor) -> Tensor:
+        """The latent z = E(x)."""
+        latent: Tensor = self.encoder(x)
+        return latent
+
+    def decode(self, z: Tensor, codes: Tensor) -> Tensor:
+        """D(z, y): a sample of class ``codes`` from each latent."""
+        decoded: Tensor = self.decoder(torch.cat([z, self._told(codes)], dim=1))
+        return decoded
+
+    def criticize(self, x: Tensor, codes: Tensor) -> Tensor:
+        """C(x, y), one number a sample, not bounded."""
+        verdict: Tensor = self.critic(x, self._told(codes))
+        return verdict
+
+    def mix_weights(self, groups: Tensor, codes: Tensor, noise: Tensor | None = None) -> Tensor:
+        """α = M(z₁, …, z_t, noise, y) for groups of latents (n, t, m) of one class each: rows that sum to 1."""
+        if noise is None:
+            noise = torch.randn(len(groups), self.latent, device=groups.device, dtype=groups.dtype)
+        told = torch.cat([groups.flatten(1), noise, self._told(codes)], dim=1)
+        return F.softmax(self.mixer(told), dim=1)
+
+    def _told(self, codes: Tensor) -> Tensor:
+        return F.one_hot(codes, self.n_classes).to(self.head.weight.dtype)
+
+
+def _dense(widths: Sequence[int], activation: nn.Module, dropout: float = 0.0) -> list[nn.Module]:
+    layers: list[nn.Module] = []
+    for fan_in, fan_out in pairwise(widths):
+        layers += [nn.Linear(fan_in, fan_out), nn.BatchNorm1d(fan_out), activation]
+        if dropout:
+            layers.append(nn.Dropout(dropout))
+    return layers
+
+
+def _halved(size: int) -> int:
+    return (size + 1) // 2
+
+
+def _down(fan_in: int, fan_out: int, size: tuple[int, int]) -> list[nn.Module]:
+    """4×4 convolution of stride 2 to ⌈h/2⌉ × ⌈w/2⌉ ("same" padding)."""
+    odd = (size[1] % 2, size[0] % 2)
+    pad: list[nn.Module] = [nn.ZeroPad2d((0, odd[0], 0, odd[1]))] if any(odd) else []
+    return [*pad, nn.Conv2d(fan_in, fan_out, 4, stride=2, padding=1)]
+
+
+def _image_encoder(shape: tuple[int, int, int], latent: int, widths: _Widths, dropout: float) -> nn.Module:
+    channels, height, width = shape
+    small = (_halved(height), _halved(width))
+    dropped: list[nn.Module] = [nn.Dropout(dropout)] if dropout else []
+    flat = widths.second * _halved(small[0]) * _halved(small[1])
+    return nn.Sequential(
+        *_down(channels, widths.first, (height, width)),
+        nn.BatchNorm2d(widths.first),
+        nn.LeakyReLU(0.2),
+        *dropped,
+        *_down(widths.first, widths.second, small),
+        nn.BatchNorm2d(widths.second),
+        nn.LeakyReLU(0.2),
+        *dropped,
+        nn.Flatten(),
+        *_dense([flat, widths.dense], nn.LeakyReLU(0.2), dropout),
+        nn.Linear(widths.dense, latent),
+    )
+
+
+def _image_maps(shape: tuple[int, int, int], widths: _Widths) -> nn.Module:
+    channels, height, width = shape
+    return nn.Sequential(
+        *_down(channels, widths.first, (height, width)),
+        nn.LeakyReLU(0.2),
+        *_down(widths.first, widths.second, (_halved(height), _halved(width))),
+        nn.LeakyReLU(0.2),
+    )
+
+
+class _ImageDecoder(nn.Module):
+    def __init__(self, shape: tuple[int, int, int], fan_in: int, widths: _Widths) -> None:
+        super().__init__()
+        channels, self.height, self.width = shape
+        self.start = (widths.second, _halved(_halved(self.height)), _halved(_halved(self.width)))
+        self.dense = nn.Sequential(*_dense([fan_in, widths.dense, math.prod(self.start)], nn.ReLU()))
+        self.maps = nn.Sequential(
+            nn.ConvTranspose2d(widths.second, widths.second, 4, stride=2, padding=1),
+            nn.BatchNorm2d(widths.second),
+            nn.ReLU(),
+            nn.ConvTranspose2d(widths.second, widths.first, 4, stride=2, padding=1),
+            nn.BatchNorm2d(widths.first),
+            nn.ELU(),
+            nn.Conv2d(widths.first, channels, 3, padding=1),
+            nn.Sigmoid(),
+        )
+
+    def forward(self, z: Tensor) -> Tensor:
+        maps: Tensor = self.maps(self.dense(z).reshape(len(z), *self.start))
+        return maps[:, :, : self.height, : self.width]
+
+
+class _Critic(nn.Module):
+    """No batch norm: the gradient penalty is one of each sample alone."""
+
+    def __init__(
+        self, maps: nn.Module, shape: tuple[int, ...], n_classes: int, dense: tuple[int, ...]
+    ) -> None:
+        super().__init__()
+        self.maps = maps
+        with torch.no_grad():
+            flat = maps(torch.zeros(1, *shape)).numel()
+        layers: list[nn.Module] = []
+        for fan_in, fan_out in pairwise((flat + n_classes, *dense)):
+            layers += [nn.Linear(fan_in, fan_out), nn.LeakyReLU(0.2)]
+        self.dense = nn.Sequential(*layers, nn.Linear(dense[-1], 1))
+
+    def forward(self, x: Tensor, told: Tensor) -> Tensor:
+        seen = self.maps(x).flatten(1)
+        verdict: Tensor = self.dense(torch.cat([seen, told], dim=1)).squeeze(1)
+        return verdict

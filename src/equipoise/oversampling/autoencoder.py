@@ -1,0 +1,165 @@
+"""Mix in the latent space of a class-preserving auto-encoder, and decode."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise._core.checks import FloatArray, IntArray
+from equipoise._core.random import RandomState
+from equipoise.oversampling._neural import NeuralSampler, random_parents
+from equipoise.oversampling._strategy import Strategy
+
+if TYPE_CHECKING:
+    import torch
+
+
+class AutoencoderOversampler(NeuralSampler):
+    """New rows decoded from mixes of latents of one class.
+
+    The auto-encoder is trained as in :class:`~equipoise.classifiers.AutoencoderClassifier` (encoder, decoder,
+    critic, mixer and linear classifier together), with more time for the decoder. Each new row has ``n_mixed``
+    parents, whose latents are mixed with weights of the trained mixer or random ones.
+
+    Parameters
+    ----------
+    sampling_strategy : as in imbalanced-learn, see :class:`ProvenanceSampler`
+    image_shape : tuple, optional
+        What image a row holds: (height, width), (channels, height, width) or (height, width, channels). None for
+        tables; mixed tables come back with their own columns and categories.
+    latent, size, n_mixed, mixing
+        As in the classifier.
+    plan_params : dict, optional
+        Over this sampler's plan, which decodes whole batches: see :class:`~equipoise.training.autoencoder.Plan`.
+    epochs, batch_size : int
+    lr, weight_decay : float
+    average : float
+        Decay of the moving average of the weights that decode.
+    checkpoint : path, optional
+        A folder; training that was killed goes on from there.
+    on_low_quality, random_state
+        As in :class:`ProvenanceSampler`.
+    verbose : bool, optional
+
+    Attributes
+    ----------
+    network_ : Autoencoder
+    history_ : list of dict
+        One record an epoch.
+    provenance_, quality_, sample_weight_, extra_
+        See :class:`ProvenanceSampler`.
+
+    References
+    ----------
+    A. K. Mondal, L. Singhal, P. Tiwary, P. Singla, Prathosh AP: Minority Oversampling for Imbalanced Data via
+    Class-Preserving Regularized Auto-Encoders, AISTATS 2023.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(120, 4, weights=[0.8], random_state=0)
+    >>> sampler = AutoencoderOversampler(epochs=30, random_state=0)
+    >>> X_new, y_new = sampler.fit_resample(X, y)
+    >>> int((y_new == 0).sum()) == int((y_new == 1).sum())
+    True
+    >>> sampler.provenance_.parents.shape[1]
+    2
+    """
+
+    def __init__(
+        self,
+        *,
+        sampling_strategy: Strategy = "auto",
+        image_shape: Sequence[int] | None = None,
+        latent: int | None = None,
+        size: str = "small",
+        n_mixed: int = 2,
+        mixing: str = "learned",
+        plan_params: dict[str, Any] | None = None,
+        epochs: int = 50,
+        batch_size: int = 64,
+        lr: float = 2e-3,
+        weight_decay: float = 1e-2,
+        average: float = 0.99,
+        checkpoint: str | os.PathLike[str] | None = None,
+        on_low_quality: str = "warn",
+        random_state: RandomState = None,
+        verbose: bool | None = None,
+    ) -> None:
+        super().__init__(
+            sampling_strategy=sampling_strategy, on_low_quality=on_low_quality, random_state=random_state
+        )
+        self.image_shape = image_shape
+        self.latent = latent
+        self.size = size
+        self.n_mixed = n_mixed
+        self.mixing = mixing
+        self.plan_params = plan_params
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.lr = lr
+        self.weight_decay = weight_decay
+        self.average = average
+        self.checkpoint = checkpoint
+        self.verbose = verbose
+
+    def _train(self, inputs: torch.Tensor, targets: torch.Tensor, seed: int) -> None:
+        from equipoise.networks import Autoencoder
+        from equipoise.training import Checkpoint, ExponentialAverage, LearningRate, TensorData
+        from equipoise.training.autoencoder import Plan, train_autoencoder
+
+        settings = {"decode_share": 1.0, "mae_weight": 1.0, "decoder_rate": 0.5, **(self.plan_params or {})}
+        network = Autoencoder(
+            tuple(inputs.shape[1:]),
+            int(targets.max()) + 1,
+            latent=self.latent,
+            size=self.size,
+            n_mixed=self.n_mixed,
+        )
+        callbacks: list[Any] = [LearningRate("cosine")]
+        if self.average:
+            callbacks.append(ExponentialAverage(self.average, skip=("critic", "mixer")))
+        if self.checkpoint is not None:
+            identity = {"rows": len(inputs), "total": float(inputs.double().sum()), "seed": seed}
+            callbacks.append(Checkpoint(self.checkpoint, identity=identity))
+        run = train_autoencoder(
+            network,
+            TensorData(inputs, targets),
+            Plan(mixing=self.mixing, **settings),
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            lr=self.lr,
+            weight_decay=self.weight_decay,
+            seed=seed,
+            callbacks=callbacks,
+            verbose=self.verbose,
+        )
+        self.network_ = network.eval()
+        self.history_ = run.history
+
+    def _make(
+        self, inputs: torch.Tensor, members: IntArray, code: int, count: int, rng: np.random.Generator
+    ) -> tuple[torch.Tensor, IntArray, FloatArray]:
+        import torch
+
+        from equipoise.training.autoencoder import draw_weights, mix
+
+        network = self.network_
+        parents = random_parents(members, count, self.n_mixed, rng)
+        made, weights = [], []
+        with torch.inference_mode():
+            latents = torch.cat([network.features(part) for part in torch.split(inputs[members], 1024)])
+            place = np.searchsorted(members, parents)
+            for block in torch.split(torch.from_numpy(place), 1024):
+                groups, codes = latents[block], torch.full((len(block),), code)
+                alpha = (
+                    network.mix_weights(groups, codes)
+                    if self.mixing == "learned"
+                    else draw_weights(self.mixing, len(block), self.n_mixed)
+                )
+                weights.append(alpha)
+                made.append(network.decode(mix(groups, alpha), codes))
+        return torch.cat(made), parents, torch.cat(weights).double().numpy()

@@ -1,0 +1,389 @@
+"""Algorithm 1 of Mondal et al. (2023) as a step: classify, mix, decode and criticize, every part on a switch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from equipoise._core.checks import check_choice, check_in_range, check_integer, check_positive
+from equipoise.networks.autoencoder import Autoencoder
+from equipoise.training.data import Batch, TensorData
+from equipoise.training.steps import Outcome
+
+if TYPE_CHECKING:
+    from equipoise.training.loop import Run
+
+MIXINGS = ("learned", "uniform", "beta")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What of the method is switched on, and how much of it.
+
+    Parameters
+    ----------
+    classify : bool
+        Train the encoder by the classifier (Eq 6). Without it the encoder only reconstructs, and the classifier
+        learns on latents that it cannot change.
+    oversample : bool
+        Classify mixes of latents too (Eq 1).
+    mixing : {"learned", "uniform", "beta"}
+        Weights from the mixer (Eq 3), uniform on the simplex, or Dirichlet(2, …, 2), which is Beta(2, 2) for two.
+    decode : bool
+        Reconstruct (Eq 7). Without it there is neither decoder nor critic.
+    adversarial : bool
+        Train the decoder against the critic on mixes (Eqs 4, 5).
+    clf_weight, mae_weight : float
+        λ_clf and λ_mae of Eq 7.
+    decoder_mae : float
+        Weight of the reconstruction in the decoder's own loss. The paper has 0: its decoder learns from the
+        critic alone, which takes some 10⁵ updates.
+    decoder_ce : float
+        Weight of the cross-entropy of classifier(encoder(fake)) in the decoder's adversarial loss.
+    penalty : float
+        λ of the gradient penalty.
+    decode_share : float
+        Share of a batch that is decoded and criticized. Decoding costs several times what encoding does.
+    decoder_rate, critic_rate : float
+        Adversarial updates of the decoder for each update of the encoder, and updates of the critic for each of
+        those. The paper's runs have 4 and 5.
+    lr : float
+        Learning rate of decoder, critic and mixer.
+    """
+
+    classify: bool = True
+    oversample: bool = True
+    mixing: str = "learned"
+    decode: bool = True
+    adversarial: bool = True
+    clf_weight: float = 5.0
+    mae_weight: float = 0.01
+    decoder_mae: float = 1.0
+    decoder_ce: float = 1.0
+    penalty: float = 10.0
+    decode_share: float = 0.25
+    decoder_rate: float = 0.25
+    critic_rate: float = 1.0
+    lr: float = 5e-4
+
+    def __post_init__(self) -> None:
+        check_choice("mixing", self.mixing, MIXINGS)
+        for name in ("clf_weight", "mae_weight", "decoder_mae", "decoder_ce", "penalty"):
+            check_in_range(name, getattr(self, name), 0)
+        check_in_range("decode_share", self.decode_share, 0, 1, closed="right")
+        for name in ("decoder_rate", "critic_rate"):
+            check_in_range(name, getattr(self, name), 0)
+        check_positive("lr", self.lr)
+        if not self.classify and not self.decode:
+            raise ValueError("nothing is left to train the encoder by: classify and decode are both off")
+
+
+class GroupSampler:
+    """Batches of whole groups: ``n_mixed`` consecutive rows of one class, the classes equally often.
+
+    Within a class every row comes once before any comes again; with weights, rows are drawn in proportion.
+
+    Examples
+    --------
+    >>> targets = torch.tensor([0] * 9 + [1])
+    >>> order = GroupSampler(targets, n_mixed=2, batch_size=8).order(torch.Generator().manual_seed(0))
+    >>> groups = targets[order].reshape(-1, 2)
+    >>> bool((groups[:, 0] == groups[:, 1]).all()), groups[:, 0].bincount().tolist()
+    (True, [4, 4])
+    """
+
+    def __init__(self, targets: Tensor, n_mixed: int, batch_size: int, weight: Tensor | None = None) -> None:
+        self.n_mixed, self.batch_size = n_mixed, batch_size
+        if batch_size % n_mixed:
+            raise ValueError(f"batch_size must be a multiple of n_mixed = {n_mixed}, got {batch_size}")
+        targets = targets.cpu()
+        present = targets.bincount().nonzero().flatten().tolist()
+        self._rows = [torch.nonzero(targets == code).flatten() for code in present]
+        self._chances = None if weight is None else [weight.cpu()[rows] for rows in self._rows]
+        self.batches = -(-len(targets) // batch_size)
+        self.shares = (targets.bincount() > 0).double().div(len(present)).numpy()
+
+    def order(self, generator: torch.Generator) -> Tensor:
+        return self.draw(self.batches, generator)
+
+    def draw(self, batches: int, generator: torch.Generator) -> Tensor:
+        """Rows of so many batches."""
+        n_groups, n_classes = batches * self.batch_size // self.n_mixed, len(self._rows)
+        turns = [torch.randperm(n_classes, generator=generator) for _ in range(-(-n_groups // n_classes))]
+        classes = torch.cat(turns)[:n_groups]
+        order = torch.empty(n_groups, self.n_mixed, dtype=torch.long)
+        for code in range(n_classes):
+            mine = classes == code
+            order[mine] = self._of_class(code, int(mine.sum()) * self.n_mixed, generator).reshape(
+                -1, self.n_mixed
+            )
+        return order.flatten()
+
+    def _of_class(self, code: int, count: int, generator: torch.Generator) -> Tensor:
+        rows = self._rows[code]
+        if self._chances is not None and count:
+            return rows[torch.multinomial(self._chances[code], count, replacement=True, generator=generator)]
+        rounds = -(-count // len(rows))
+        turns = [torch.randperm(len(rows), generator=generator) for _ in range(rounds)]
+        return rows[torch.cat(turns)[:count]] if turns else rows[:0]
+
+
+def rotations(groups: Tensor) -> Tensor:
+    """Every group (n, t, …) in its t cyclic orders, (n·t, t, …): as many mixes as there are rows.
+
+    >>> rotations(torch.tensor([[1, 2]])).tolist()
+    [[1, 2], [2, 1]]
+    """
+    t = groups.shape[1]
+    return torch.stack([groups.roll(-turn, dims=1) for turn in range(t)], dim=1).flatten(0, 1)
+
+
+def mix(groups: Tensor, weights: Tensor) -> Tensor:
+    """z' = Σᵢ αᵢ·zᵢ (Eq 1) of groups (n, t, m)."""
+    return (groups * weights.unsqueeze(2)).sum(dim=1)
+
+
+def draw_weights(mixing: str, n: int, n_mixed: int) -> Tensor:
+    """Weights from the simplex: ``"uniform"`` is Dirichlet(1, …), ``"beta"`` Dirichlet(2, …)."""
+    drawn = -torch.rand(2 if mixing == "beta" else 1, n, n_mixed).clamp_min(1e-12).log()
+    gamma = drawn.sum(dim=0)
+    return gamma / gamma.sum(dim=1, keepdim=True)
+
+
+def gradient_penalty(critic: Callable[[Tensor], Tensor], real: Tensor, fake: Tensor, share: Tensor) -> Tensor:
+    """E(‖∇C(x̂)‖ − 1)² at x̂ = share·real + (1 − share)·fake (the last term of Eq 5)."""
+    share = share.reshape(-1, *(1,) * (real.ndim - 1))
+    between = (share * real + (1 - share) * fake).detach().requires_grad_(True)
+    (slope,) = torch.autograd.grad(critic(between).sum(), between, create_graph=True)
+    return ((slope.flatten(1).norm(dim=1) - 1) ** 2).mean()
+
+
+class AutoencoderStep:
+    """One batch: the joint update of encoder and classifier, the mixer's, the decoder's, the critic's.
+
+    The run's optimizer must be the one of encoder and classifier; the others are made here.
+    """
+
+    def __init__(self, plan: Plan, sampler: GroupSampler) -> None:
+        self.plan, self.sampler = plan, sampler
+        self.updates = 0
+        self._optimizers: dict[str, torch.optim.Optimizer] = {}
+        self._run: Run | None = None
+
+    def setup(self, run: Run) -> None:
+        net, plan = self._network(run), self.plan
+        self._run = run
+
+        def adam(parts: nn.Module, betas: tuple[float, float]) -> torch.optim.Optimizer:
+            return torch.optim.Adam(parts.parameters(), lr=plan.lr, betas=betas)
+
+        if plan.oversample and plan.mixing == "learned":
+            self._optimizers["mixer"] = adam(net.mixer, (0.9, 0.999))
+        if plan.decode:
+            self._optimizers["decoder"] = adam(net.decoder, (0.9, 0.999))
+        if plan.decode and plan.adversarial:
+            self._optimizers["adversary"] = adam(net.decoder, (0.5, 0.9))
+            self._optimizers["critic"] = adam(net.critic, (0.5, 0.9))
+
+    @staticmethod
+    def _network(run: Run) -> Autoencoder:
+        net = run.network
+        if not isinstance(net, Autoencoder):
+            raise TypeError(f"this step trains an Autoencoder, got {type(net).__name__}")
+        return net
+
+    def __call__(self, model: Any, optimizer: Any, batch: Batch) -> Outcome:
+        assert self._run is not None
+        net, plan = self._network(self._run), self.plan
+        labels = batch.labels()
+        optimizer.zero_grad()
+        z = net.features(batch.inputs)
+        loss, accuracy, mixes, mixed_labels = self._classify(net, z, labels)
+        total = plan.clf_weight * loss
+        metrics = {"accuracy": accuracy}
+        if plan.decode:
+            metrics["mae"], pull = self._reconstruct(net, z, batch.inputs, labels)
+            total = total + pull
+        total.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        if "mixer" in self._optimizers:
+            self._update_mixer(net, z.detach(), labels)
+        if plan.decode and plan.adversarial:
+            self._play(net, batch, mixes.detach(), mixed_labels)
+        self.updates += 1
+        return Outcome(loss.detach(), metrics)
+
+    def _groups(self, z: Tensor) -> Tensor:
+        return rotations(z.reshape(-1, self.sampler.n_mixed, z.shape[1]))
+
+    def _weights(self, net: Autoencoder, groups: Tensor, codes: Tensor) -> Tensor:
+        if self.plan.mixing == "learned":
+            with torch.no_grad():
+                return net.mix_weights(groups.detach(), codes)
+        return draw_weights(self.plan.mixing, len(groups), groups.shape[1]).to(groups)
+
+    def _classify(self, net: Autoencoder, z: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Eq 6 as a mean, over the latents and their mixes; a group's rows have one label, so its mixes do."""
+        known = z if self.plan.classify else z.detach()
+        mixes = known
+        logits, codes = net.head(known), labels
+        if self.plan.oversample:
+            groups = self._groups(known)
+            mixes = mix(groups, self._weights(net, groups, labels))
+            logits, codes = torch.cat([logits, net.head(mixes)]), torch.cat([labels, labels])
+        with torch.no_grad():
+            accuracy = (logits[: len(labels)].argmax(dim=1) == labels).float().mean()
+        return F.cross_entropy(logits, codes), accuracy, mixes, labels
+
+    def _reconstruct(self, net: Autoencoder, z: Tensor, x: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """Eq 7: the encoder is pulled by λ_mae, the decoder by its own weight."""
+        plan, some = self.plan, self._some(len(z))
+        latent = z[:some].detach().requires_grad_(True)
+        mae = (net.decode(latent, labels[:some]) - x[:some]).abs().mean()
+        decoder = self._optimizers["decoder"]
+        decoder.zero_grad()
+        mae.backward()  # type: ignore[no-untyped-call]
+        assert latent.grad is not None
+        pull = plan.mae_weight * (latent.grad * z[:some]).sum()  # the same gradient as λ·MAE has in z
+        if plan.decoder_mae:
+            for parameter in net.decoder.parameters():
+                if parameter.grad is not None:
+                    parameter.grad *= plan.decoder_mae
+            decoder.step()
+        return mae.detach(), pull
+
+    def _some(self, rows: int) -> int:
+        """How many rows are decoded: whole groups, two at least."""
+        t = self.sampler.n_mixed
+        return min(rows, max(2 * t, round(rows * self.plan.decode_share / t) * t))
+
+    def _update_mixer(self, net: Autoencoder, z: Tensor, labels: Tensor) -> None:
+        """Eq 3: weights that make a mix look like another class; a shuffle of the labels says which."""
+        optimizer, groups = self._optimizers["mixer"], self._groups(z)
+        optimizer.zero_grad()
+        mixes = mix(groups, net.mix_weights(groups, labels))
+        logits = F.linear(mixes, net.head.weight.detach(), net.head.bias.detach())
+        wrong = labels[torch.randperm(len(labels), device=labels.device)]
+        F.cross_entropy(logits, wrong).backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+
+    def _due(self, rate: float, before: int) -> int:
+        return int((before + 1) * rate) - int(before * rate)
+
+    def _play(self, net: Autoencoder, batch: Batch, mixes: Tensor, labels: Tensor) -> None:
+        """The critic's and the decoder's turns; what is due follows from the count of updates."""
+        plan, some = self.plan, self._some(len(mixes))
+        now = (batch.inputs[:some], mixes[:some], labels[:some])
+        for turn in range(self._due(plan.decoder_rate, self.updates)):
+            played = int(self.updates * plan.decoder_rate) + turn
+            for again in range(self._due(plan.critic_rate, played)):
+                fresh = turn or again
+                self._update_critic(net, *(self._fresh(net, some, batch.generator) if fresh else now))
+            self._update_decoder(net, *now[1:])
+
+    @torch.no_grad()
+    def _fresh(
+        self, net: Autoencoder, some: int, generator: torch.Generator
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        run = self._run
+        assert run is not None
+        assert run.data.targets is not None
+        rows = self.sampler.draw(1, generator)[:some].to(run.fabric.device)
+        x, labels = run.data.inputs[rows], run.data.targets[rows]
+        if run.augment is not None:
+            x = run.augment(x, generator)
+        net.encoder.eval()
+        groups = self._groups(net.features(x))
+        net.encoder.train()
+        return x, mix(groups, self._weights(net, groups, labels)), labels
+
+    def _update_critic(self, net: Autoencoder, x: Tensor, mixes: Tensor, labels: Tensor) -> None:
+        """Eq 5."""
+        optimizer = self._optimizers["critic"]
+        optimizer.zero_grad()
+        with torch.no_grad():
+            fake = net.decode(mixes, labels)
+        verdict = net.criticize(torch.cat([fake, x]), torch.cat([labels, labels]))
+        gap = verdict[: len(x)].mean() - verdict[len(x) :].mean()
+        share = torch.rand(len(x), device=x.device)
+        rough = gradient_penalty(lambda between: net.criticize(between, labels), x, fake, share)
+        (gap + self.plan.penalty * rough).backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+
+    def _update_decoder(self, net: Autoencoder, mixes: Tensor, labels: Tensor) -> None:
+        """Eq 4, and the cross-entropy of what the encoder and the classifier make of the fakes."""
+        optimizer = self._optimizers["adversary"]
+        optimizer.zero_grad()
+        fake = net.decode(mixes, labels)
+        loss = -net.criticize(fake, labels).mean()
+        if self.plan.decoder_ce:
+            net.encoder.eval()  # its running statistics are of reals
+            loss = loss + self.plan.decoder_ce * F.cross_entropy(net(fake), labels)
+            net.encoder.train()
+        grads = torch.autograd.grad(loss, list(net.decoder.parameters()))
+        for parameter, grad in zip(net.decoder.parameters(), grads, strict=True):
+            parameter.grad = grad
+        optimizer.step()
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "updates": self.updates,
+            "optimizers": {name: part.state_dict() for name, part in self._optimizers.items()},
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.updates = state["updates"]
+        for name, part in self._optimizers.items():
+            part.load_state_dict(state["optimizers"][name])
+
+
+def train_autoencoder(
+    network: Autoencoder,
+    data: TensorData,
+    plan: Plan,
+    *,
+    epochs: int,
+    batch_size: int,
+    lr: float,
+    weight_decay: float,
+    seed: int,
+    callbacks: Sequence[Any] = (),
+    augment: Callable[..., Tensor] | None = None,
+    fabric: Any = None,
+    verbose: bool | None = None,
+) -> Run:
+    """Train by the plan with balanced batches of groups; returns the run.
+
+    ``batch_size`` is rounded up to whole groups."""
+    from equipoise.training.loop import fit
+
+    if data.targets is None:
+        raise ValueError("the class-preserving auto-encoder needs targets")
+    t = network.n_mixed
+    batch_size = -(-check_integer("batch_size", batch_size, low=2 * t) // t) * t
+    sampler = GroupSampler(data.targets, network.n_mixed, batch_size, data.weight)
+    parameters = [*network.encoder.parameters(), *network.head.parameters()]
+    optimizer = torch.optim.AdamW(
+        parameters,
+        lr=float(check_positive("lr", lr)),
+        weight_decay=float(check_in_range("weight_decay", weight_decay, 0)),
+    )
+    return fit(
+        network,
+        AutoencoderStep(plan, sampler),
+        TensorData(data.inputs, data.targets),
+        optimizer=optimizer,
+        epochs=epochs,
+        batch_size=batch_size,
+        seed=seed,
+        sampler=sampler,
+        augment=augment,
+        callbacks=callbacks,
+        fabric=fabric,
+        verbose=verbose,
+    )

@@ -1,0 +1,181 @@
+"""The parts of the class-preserving auto-encoder: groups, mixes, penalty, what each update touches."""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from equipoise.networks import Autoencoder
+from equipoise.training import ExponentialAverage, RandomAffine, TensorData
+from equipoise.training.autoencoder import (
+    GroupSampler,
+    Plan,
+    draw_weights,
+    gradient_penalty,
+    mix,
+    rotations,
+    train_autoencoder,
+)
+
+PARTS = ("encoder", "head", "decoder", "critic", "mixer")
+
+
+def data(n=40, shape=(6,), classes=3, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    targets = torch.arange(n) % classes
+    inputs = torch.rand(n, *shape, generator=generator) + targets.reshape(-1, *(1,) * len(shape)) / classes
+    return TensorData(inputs.clamp(0, 2) / 2, targets)
+
+
+def trained(plan, n_mixed=2, shape=(6,), epochs=1, **kwargs):
+    torch.manual_seed(0)
+    net = Autoencoder(shape, 3, n_mixed=n_mixed, dropout=0.0)
+    before = copy.deepcopy(net)
+    run = train_autoencoder(
+        net,
+        data(shape=shape),
+        plan,
+        epochs=epochs,
+        batch_size=12,
+        lr=1e-3,
+        weight_decay=0.0,
+        seed=0,
+        **kwargs,
+    )
+    changed = {
+        part
+        for part in PARTS
+        if any(
+            not torch.equal(a, b)
+            for a, b in zip(getattr(net, part).parameters(), getattr(before, part).parameters(), strict=True)
+        )
+    }
+    return net, run, changed
+
+
+@pytest.mark.parametrize(
+    ("plan", "expected"),
+    [
+        (Plan(decoder_rate=1), set(PARTS)),
+        (Plan(mixing="beta", decoder_rate=1), {"encoder", "head", "decoder", "critic"}),
+        (Plan(oversample=False), {"encoder", "head", "decoder", "critic"}),
+        (Plan(adversarial=False), {"encoder", "head", "decoder", "mixer"}),
+        (Plan(decode=False), {"encoder", "head", "mixer"}),
+        (Plan(decoder_mae=0, adversarial=False), {"encoder", "head", "mixer"}),
+        (Plan(classify=False, decoder_rate=1), set(PARTS)),
+    ],
+    ids=["all", "no mixer", "no mixes", "no critic", "no decoder", "decoder not told", "no classifier"],
+)
+def test_each_switch_stills_its_part(plan, expected):
+    assert trained(plan)[2] == expected
+
+
+def test_without_classifier_and_reconstruction_the_encoder_stands_still():
+    assert "encoder" not in trained(Plan(classify=False, mae_weight=0.0))[2]
+    with pytest.raises(ValueError, match="nothing is left"):
+        Plan(classify=False, decode=False)
+
+
+@pytest.mark.parametrize("n_mixed", [2, 3, 4])
+@pytest.mark.parametrize("shape", [(6,), (1, 8, 8), (3, 9, 7)], ids=str)
+def test_any_number_of_components_and_any_shape(n_mixed, shape):
+    net, run, _ = trained(Plan(decoder_rate=1, critic_rate=2), n_mixed, shape)
+    assert math.isfinite(run.history[-1]["loss"])
+    z = net.eval().features(data(shape=shape).inputs)
+    assert net.decode(z, data().targets).shape == (40, *shape)
+
+
+def test_groups_have_one_class_and_classes_are_even():
+    targets = torch.tensor([0] * 50 + [1] * 9 + [2])
+    order = GroupSampler(targets, 3, 18).order(torch.Generator().manual_seed(1))
+    groups = targets[order].reshape(-1, 3)
+    assert (groups == groups[:, :1]).all()
+    assert len(order) == 72
+    assert groups[:, 0].bincount().tolist() == [8, 8, 8]
+    with pytest.raises(ValueError, match="multiple of n_mixed"):
+        GroupSampler(targets, 3, 16)
+
+
+def test_weights_say_how_often_a_row_is_drawn():
+    targets, weight = torch.tensor([0, 0, 1]), torch.tensor([1.0, 3.0, 1.0])
+    order = GroupSampler(targets, 2, 4000, weight).order(torch.Generator().manual_seed(0))
+    share = (order == 1).sum() / (order != 2).sum()
+    assert float(share) == pytest.approx(0.75, abs=0.03)
+
+
+def test_mixes_are_convex_and_rotations_permute_the_weights():
+    groups = torch.rand(5, 3, 4, dtype=torch.float64)
+    weights = draw_weights("uniform", 5, 3).double()
+    mixes = mix(groups, weights)
+    assert (mixes >= groups.min(dim=1).values - 1e-12).all()
+    assert (mixes <= groups.max(dim=1).values + 1e-12).all()
+    turned = rotations(groups).reshape(5, 3, 3, 4)
+    for turn in range(3):
+        assert torch.allclose(mix(turned[:, turn], weights.roll(-turn, dims=1)), mixes)
+
+
+@pytest.mark.parametrize(("mixing", "variance"), [("uniform", 1 / 12), ("beta", 1 / 20)])
+def test_drawn_weights_are_beta(mixing, variance):
+    torch.manual_seed(0)
+    first = draw_weights(mixing, 100_000, 2)[:, 0]
+    assert float(first.mean()) == pytest.approx(0.5, abs=0.005)
+    assert float(first.var()) == pytest.approx(variance, rel=0.03)
+
+
+def test_penalty_of_a_linear_critic_is_known():
+    slope = torch.tensor([3.0, 4.0])
+    penalty = gradient_penalty(lambda x: x @ slope, torch.rand(6, 2), torch.rand(6, 2), torch.rand(6))
+    assert float(penalty) == pytest.approx((5 - 1) ** 2)
+
+
+def test_average_is_the_formula_and_worn_between_epochs():
+    seen = []
+
+    class Look(ExponentialAverage):
+        def on_epoch_end(self, run, record):
+            super().on_epoch_end(run, record)
+            seen.append(torch.equal(run.network.head.weight, self.average["head.weight"]))
+
+    average = Look(0.9, skip=("critic", "mixer"))
+    net, _, _ = trained(Plan(decode=False), epochs=2, callbacks=[average])
+    assert seen == [True, True]
+    assert average.steps == 8
+    assert not any(name.startswith("critic") for name in average.average)
+    assert not torch.equal(average.own["head.weight"], net.head.weight)
+
+
+def test_average_forgets_its_start():
+    class Still(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(1))
+
+    class FakeRun:
+        network, batch = Still(), 1
+
+    average, run = ExponentialAverage(0.5), FakeRun()
+    average.on_start(run)
+    with torch.no_grad():
+        run.network.weight.fill_(3.0)
+    expected = 1.0
+    for step in range(1, 30):
+        average.on_step_start(run)
+        kept = min(0.5, (1 + step) / (10 + step))
+        expected = kept * expected + (1 - kept) * 3.0
+    assert float(average.average["weight"]) == pytest.approx(expected)
+
+
+def test_a_shift_by_pixels_is_a_shift():
+    images = torch.zeros(1, 1, 8, 8)
+    images[0, 0, 4, 4] = 1.0
+    many = RandomAffine(shift=0.25)(images.repeat(200, 1, 1, 1), torch.Generator().manual_seed(0))
+    assert many.sum(dim=(1, 2, 3)).min() > 0.9, "an inner point never leaves"
+    rows = (many * torch.arange(8.0).reshape(1, 1, 8, 1)).sum(dim=(1, 2, 3)) / many.sum(dim=(1, 2, 3))
+    assert 1.9 < float(rows.min()) < 2.5
+    assert 5.5 < float(rows.max()) < 6.1
+    mirrored = RandomAffine(shift=0, flip=True)(images.repeat(50, 1, 1, 1), torch.Generator().manual_seed(0))
+    assert {int(m.argmax()) % 8 for m in mirrored} == {3, 4}
