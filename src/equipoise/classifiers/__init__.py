@@ -6,8 +6,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from equipoise.classifiers.conditional import ConditionalClassifier
     from equipoise.classifiers.autoencoder import AutoencoderClassifier
+    from equipoise.classifiers.conditional import ConditionalClassifier
     from equipoise.classifiers.neural import NeuralClassifier
     from equipoise.classifiers.resampled import ResampledClassifier
 

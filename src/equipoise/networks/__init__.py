@@ -10,8 +10,8 @@ from equipoise.networks.resnet import ResNet
 
 __all__ = [
     "MLP",
-    "ConditionalNetwork",
     "Autoencoder",
+    "ConditionalNetwork",
     "ConvNet",
     "CosineLinear",
     "FiLM",
