@@ -44,7 +44,8 @@ class _NetworkClassifier(ClassifierMixin, BaseEstimator):
 
     def _scores(self, X: npt.ArrayLike, prior: Any) -> FloatArray:
         """Logits, shifted to a prior."""
-        logits = predict(self.network_, self._inputs(X)).double().numpy()
+        inputs = self._inputs(X)
+        logits = predict(self.network_, inputs).double().numpy()
         wanted = resolve_prior(prior, data=self.data_prior_, trained=self.training_prior_)
         return shift_logits(logits, self.training_prior_, wanted)
 
