@@ -17,12 +17,16 @@ def resolve_strategy(strategy: Strategy, X: npt.NDArray[Any], y: npt.NDArray[Any
     """The number of new rows a class, by imbalanced-learn's rules.
 
     A float is the wanted minority-to-majority ratio of a binary problem; the count is rounded where
-    imbalanced-learn cuts it off.
+    imbalanced-learn cuts it off. ``"theory"`` asks the solvable model of anomaly detection for the fraction.
 
     >>> import numpy as np
     >>> resolve_strategy(0.5, np.zeros((15, 1)), np.array([0] * 11 + [1] * 4))
     {np.int64(1): 2}
     """
+    if isinstance(strategy, str) and strategy == "theory":
+        from equipoise.theory.anomaly import theory_sampling_strategy
+
+        strategy = theory_sampling_strategy(X)
     if isinstance(strategy, float):
         check_sampling_strategy(1.0, y, "over-sampling")  # refuses what is not binary, in its own words
         return _from_ratio(strategy, y)

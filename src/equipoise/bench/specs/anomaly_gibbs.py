@@ -49,7 +49,7 @@ def run_cell(
     return found | {"overlap_r_hat": run.r_hat["overlap"], "bias_r_hat": run.r_hat["bias"]}
 
 
-def cells(dims: tuple[int, ...] = (25, 50), datasets: int = 48, sweeps: int = 200, settings: int = 0) -> Any:
+def cells(dims: tuple[int, ...] = (20, 40), datasets: int = 32, sweeps: int = 160, settings: int = 0) -> Any:
     names = ("samples_per_dim", "temperature", "teacher_bias", "train_fraction", "learn_bias")
     for dim in dims:
         for setting in SETTINGS[: settings or None]:

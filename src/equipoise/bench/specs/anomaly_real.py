@@ -117,7 +117,7 @@ def _perceptron(dataset: str, fraction: float, reweight: bool, seed: tuple[int, 
 
 def cells(
     images: tuple[str, ...] = ("fashion-mnist",),
-    image_resamplings: int = 5,
+    image_resamplings: int = 3,
     categories: tuple[str, ...] = (
         "bottle",
         "cable",

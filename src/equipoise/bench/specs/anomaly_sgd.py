@@ -48,15 +48,16 @@ def run_cell(
 
 
 _MODEL = {"dim": 5000, "samples_per_dim": 2.0, "teacher_bias": -0.6}
-_FRACTIONS = [0.1, 0.2, 0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7, 0.8, 0.9]
-_EPOCHS = {2000: 300, 200: 60, 20: 40, 10: 30, 5: 20, 2: 12, 1: 8}
+_FRACTIONS = (0.2, 0.35, 0.45, 0.5, 0.55, 0.65, 0.8)
+_ALL_FRACTIONS = tuple(round(0.05 * k, 2) for k in range(1, 20))
+_EPOCHS = {2000: 200, 200: 60, 20: 25, 10: 16, 5: 12, 2: 8, 1: 6}
 
 
-def cells(seeds: int = 3, temperature_seeds: int = 1, fractions: tuple[float, ...] = (), **fixed: Any) -> Any:
+def cells(seeds: int = 2, temperature_seeds: int = 1, fractions: tuple[float, ...] = (), **fixed: Any) -> Any:
     model = {**_MODEL, **fixed}
     for seed in range(seeds):
         for fraction in fractions or _FRACTIONS:
-            for rate, epochs in ((0.05, 30), (0.5, 12)):
+            for rate, epochs in ((0.05, 20), (0.5, 8)):
                 yield {
                     "figure": "14",
                     **model,
@@ -88,8 +89,8 @@ SPEC = Spec(
     grid=cells,
     sizes={
         "tiny": {"seeds": 1, "temperature_seeds": 1, "fractions": (0.5,), "dim": 200},
-        "small": {"seeds": 3, "temperature_seeds": 1},
-        "paper": {"seeds": 40, "temperature_seeds": 40},
+        "small": {},
+        "paper": {"seeds": 40, "temperature_seeds": 40, "fractions": _ALL_FRACTIONS},
     },
     paper={
         "Fig 14 left": "N = 5000, α = 2, b0 = -0.6, lr 0.5, batch 20, 40 re-samplings: a maximum at ρ* ≠ ½",

@@ -1,5 +1,8 @@
 """Which training ratio is best? The replica solution of the teacher-student spherical perceptron."""
 
+from equipoise.theory.anomaly.advice import Advice, advise_train_fraction, theory_sampling_strategy
+from equipoise.theory.anomaly.assumptions import SharedDistribution
+from equipoise.theory.anomaly.estimates import effective_dimension
 from equipoise.theory.anomaly.gibbs import GibbsRun, sample_gibbs
 from equipoise.theory.anomaly.metrics import (
     Metrics,
@@ -20,16 +23,20 @@ from equipoise.theory.anomaly.sampling import TrainingSet, sample_training_set
 from equipoise.theory.anomaly.sgd import SgdRun, train_sigmoid_perceptron
 
 __all__ = [
+    "Advice",
     "GibbsRun",
     "Metrics",
     "Optimum",
     "SaddlePoint",
     "SgdRun",
+    "SharedDistribution",
     "TrainingSet",
+    "advise_train_fraction",
     "area_under_curve",
     "boundary_densities",
     "classification_metrics",
     "crossover_temperature",
+    "effective_dimension",
     "intrinsic_fraction",
     "optimal_train_fraction",
     "optimum_map",
@@ -37,5 +44,6 @@ __all__ = [
     "sample_training_set",
     "solve_saddle",
     "teacher_bias",
+    "theory_sampling_strategy",
     "train_sigmoid_perceptron",
 ]

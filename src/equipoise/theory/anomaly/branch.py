@@ -22,7 +22,7 @@ _PROMISE = 1e-9
 _LONGEST_MOVE = 1.0  # of a Newton step, in log R̂, log q̂ and b
 _STEPS = 16
 _PLAIN = 20
-_SHORTEST = 1.0 / 128  # continuation gives up when its step falls below this share of the way in logit ρ
+_SHORTEST = 1.0 / 48  # continuation gives up when its step falls below this share of the way in logit ρ
 
 Index = npt.NDArray[np.int64]
 
@@ -129,7 +129,7 @@ def _follow(x: FloatArray, sign: FloatArray, problem: Problem) -> Branch:
     while active.size:
         goal = np.minimum(1.0, done[active] + stride[active])
         part = problem.take(active)._replace(train_fraction=1.0 / (1.0 + np.exp(-goal * logit[active])))
-        step = newton(found.x[:, active], part, True, 10)
+        step = newton(found.x[:, active], part, True, 8)
         found.steps[active] += step.steps
         good = step.converged & (step.sign == sign[active])
         arrived = active[good]

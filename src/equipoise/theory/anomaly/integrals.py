@@ -126,7 +126,14 @@ def class_nodes(state: State, teacher_bias: FloatArray, log_a: FloatArray) -> No
     )
     borders = np.sort(np.clip(borders, low, np.maximum(high, low)), axis=1)
     half = 0.5 * np.diff(borders, axis=1)
-    s = ((borders[:, :-1] + half)[:, :, None] + half[:, :, None] * _NODES).reshape(len(b0), -1)
+    middle = borders[:, :-1] + half
+    used = int(
+        (half > 0).sum(axis=1).max()
+    )  # panels outside the range have no length: leave most of them out
+    if used < half.shape[1]:
+        order = np.argsort(half, axis=1)[:, -used:]
+        half, middle = np.take_along_axis(half, order, axis=1), np.take_along_axis(middle, order, axis=1)
+    s = (middle[:, :, None] + half[:, :, None] * _NODES).reshape(len(b0), -1)
     weight = (half[:, :, None] * _WEIGHTS).reshape(len(b0), -1)
     z = (cosine * s - b0) / sine
     weight *= np.exp(-0.5 * s * s) / (_SQRT_2PI * ndtr(b0))
