@@ -61,7 +61,7 @@ def test_advice_is_consistent(advice):
     assert "effective dimension" in text
 
 
-@pytest.mark.parametrize("data", [groups(n=300), groups(n=300, shift=1.5, spread=2.0)])
+@pytest.mark.parametrize("data", [groups(), groups(n=300, shift=1.5, spread=2.0)])
 def test_separate_groups_are_called_worthless(data):
     advice = advise_train_fraction(*data, n_bootstrap=10, random_state=0)
     assert advice.verdict == "worthless"
