@@ -2,6 +2,7 @@
 
 from equipoise.training.augment import FlipAndShift, RandomAffine
 from equipoise.training.averaging import ExponentialAverage
+from equipoise.training.bilevel import BilevelStep
 from equipoise.training.callbacks import (
     BalancedFineTuning,
     Callback,
@@ -16,7 +17,9 @@ from equipoise.training.conditional import ConditionalStep, ConditionedLoss, Fam
 from equipoise.training.data import Batch, TensorData
 from equipoise.training.distributions import Distribution, Linear, LogUniform, Point, Uniform
 from equipoise.training.fabric import make_fabric
+from equipoise.training.learned import LearnedLoss, MetaENumLoss, MetaSAugLoss, MetaWeightNetLoss
 from equipoise.training.loop import Run, TrainingDiverged, fit, predict
+from equipoise.training.metaset import ForgettingCounter, MetaSet, take_meta_set
 from equipoise.training.sam import SAMStep
 from equipoise.training.samplers import (
     ClassSampler,
@@ -32,6 +35,7 @@ __all__ = [
     "STEPS",
     "BalancedFineTuning",
     "Batch",
+    "BilevelStep",
     "Callback",
     "Checkpoint",
     "ClassSampler",
@@ -43,10 +47,16 @@ __all__ = [
     "ExponentialAverage",
     "FamilyLoss",
     "FlipAndShift",
+    "ForgettingCounter",
+    "LearnedLoss",
     "LearningRate",
     "Linear",
     "LogUniform",
     "LossOfBatch",
+    "MetaENumLoss",
+    "MetaSAugLoss",
+    "MetaSet",
+    "MetaWeightNetLoss",
     "Outcome",
     "PlainStep",
     "Point",
@@ -70,4 +80,5 @@ __all__ = [
     "predict",
     "ratio_shares",
     "save_state",
+    "take_meta_set",
 ]
