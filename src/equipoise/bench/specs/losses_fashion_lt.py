@@ -201,7 +201,8 @@ def chosen(results: pd.DataFrame) -> pd.DataFrame:
 def page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
     picked = chosen(results)
     sections = [Section("The learning rate", [_pilot_table(pilot(results))])]
-    for (ratio, epochs), at in picked.groupby(["ratio", "epochs"], sort=False):
+    for _, at in picked.groupby(["ratio", "epochs"], sort=False):
+        ratio, epochs = float(at["ratio"].iloc[0]), int(at["epochs"].iloc[0])
         blocks: list[Block] = [_table(at, ratio), _against(at)]
         if set(ABLATIONS) <= set(at["method"]):
             blocks.append(_ablation(at, ratio))
@@ -382,8 +383,8 @@ SPEC = Spec(
         "Fashion-MNIST at 14×14 pixels instead of CIFAR, 1000 samples in the head class instead of 5000, a convnet "
         "with 8, 16 and 32 channels instead of ResNet-32; 124,000 samples shown (50 epochs at 100 : 1, 30 at "
         "10 : 1; for three methods also thrice as many), AdamW with a cosine schedule and no augmentation, not 200 "
-        "epochs of SGD with crops and flips. Every method has the same budget and no tuning of its own: one learning "
-        "rate, chosen on validation data (50 images a class that are not trained on), and the papers' "
+        "epochs of SGD with crops and flips. Every method has the same budget and no tuning of its own: one "
+        "learning rate, chosen on validation data (50 images a class that are not trained on), and the papers' "
         "hyper-parameters, with β = 0.999 instead of 0.9999 for all that use effective numbers, as there are fewer "
         "samples. Seeds change the network and the order; the data are the same."
     ),
