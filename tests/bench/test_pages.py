@@ -130,6 +130,13 @@ def test_an_unfinished_study_has_a_page_that_says_so(tmp_path):
     assert "27 cells are not finished" in (tmp_path / "paged.md").read_text()
 
 
+def test_a_part_of_a_study_says_that_it_is_one(tmp_path, monkeypatch):
+    run_study(study(), tmp_path / "s.sqlite", jobs=1, only={"dataset": ["x"]})
+    monkeypatch.setattr("equipoise.bench.pages._spec_of", lambda row: study())
+    with Store(tmp_path / "s.sqlite", read_only=True) as store:
+        assert "Only 9 of the 27 cells" in study_report(store, store.studies()[0]).to_markdown()
+
+
 def test_no_store_or_an_empty_one(tmp_path, capsys):
     assert main(["bench", "report", str(tmp_path / "none.sqlite"), "--out", str(tmp_path / "out")]) == 2
     assert "there is no store at" in capsys.readouterr().err

@@ -82,12 +82,29 @@ def _about(
     yield Facts(facts)
     if spec is not None and spec.differs:
         yield Note(spec.differs, title="What differs from the paper" if spec.reference else "")
+    whole = _cells_of_size(spec, study["size"])
+    if whole is not None and len(records) < whole:
+        yield Note(
+            f"Only {len(records)} of the {whole} cells of this size were asked for (see --only); the tables "
+            "show which.",
+            level="warning",
+        )
     source = study["source"] or study["name"]
     size = f" --size {study['size']}" if study["size"] not in ("", "small") else ""
     yield Code(f"equipoise bench run {source}{size} --store {store}\nequipoise bench report {store} --out .")
     settings = _fixed_settings(records)
     if settings:
         yield Details("Settings that all cells share", [Table(["setting", "value"], settings)])
+
+
+def _cells_of_size(spec: Spec | None, size: str) -> int | None:
+    """How many cells the study has at that size, if it comes with Equipoise and its data is here."""
+    if spec is None or size not in spec.sizes:
+        return None
+    try:
+        return len(spec.cells(size))
+    except (ValueError, OSError):
+        return None
 
 
 def _fixed_settings(records: list[dict[str, Any]]) -> list[list[str]]:

@@ -14,6 +14,7 @@ from equipoise.report import COLORS, PALETTE, Picture
 
 _MOST_PANELS = 6
 _MARKERS = "osD^v"
+_MOST_BANDS = 4  # more than so many hide each other
 _LINES = ("-", "--", ":")
 
 
@@ -54,7 +55,8 @@ def curves_picture(frame: pd.DataFrame, layout: Layout, curve: str, name: str) -
     methods = list(dict.fromkeys(layout.method))
     columns = min(3, len(blocks))
     rows = -(-len(blocks) // columns)
-    figure, axes = _new(3.2 * columns + 0.6, 2.5 * rows + 0.7, rows, columns)
+    width = 3.0 if columns > 1 else 4.2
+    figure, axes = _new(width * columns + 2.6, 2.6 * rows + 0.3, rows, columns)
     axes = np.atleast_1d(axes)
     for ax, block in zip(axes, blocks, strict=False):
         ax.set_title(_safe(block), fontsize=9)
@@ -62,23 +64,22 @@ def curves_picture(frame: pd.DataFrame, layout: Layout, curve: str, name: str) -
             values = frame.loc[(layout.block == block) & (layout.method == method), curve]
             turn, color = divmod(i, len(PALETTE))
             look = {"color": PALETTE[color], "linestyle": _LINES[turn % len(_LINES)]}
-            _draw_curve(ax, values, _safe(method), look)
+            _draw_curve(ax, values, _safe(method), look, band=len(methods) <= _MOST_BANDS)
         ax.set_xlabel("step")
     for ax in axes[len(blocks) :]:
         ax.axis("off")
     axes[0].set_ylabel(curve)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(
-        handles, labels, loc="outside lower center", ncols=min(4, len(labels)), fontsize=8, frameon=False
-    )
+    lines = {line.get_label(): line for ax in axes for line in ax.get_lines()}
+    figure.legend(lines.values(), lines, loc="outside right center", fontsize=8, frameon=False)
     left = len(dict.fromkeys(layout.block)) - len(blocks)
-    caption = f"{curve} by step, mean and standard deviation over repeats."
+    spread = " and standard deviation" if len(methods) <= _MOST_BANDS else ""
+    caption = f"{curve} by step, mean{spread} over repeats."
     return Picture.from_matplotlib(
         figure, name, caption + (f" {left} more blocks are in the store." if left else ""), "Line plots"
     )
 
 
-def _draw_curve(ax: Any, values: Sequence[Any], label: str, look: dict[str, Any]) -> None:
+def _draw_curve(ax: Any, values: Sequence[Any], label: str, look: dict[str, Any], band: bool) -> None:
     from matplotlib.ticker import MaxNLocator
 
     lists = [value for value in values if isinstance(value, list) and value]
@@ -90,7 +91,7 @@ def _draw_curve(ax: Any, values: Sequence[Any], label: str, look: dict[str, Any]
     mean, spread = table.mean(axis=0), table.std(axis=0)
     ax.plot(steps, mean, lw=1.4, label=label, marker="." if length < 12 else None, **look)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    if len(table) > 1:
+    if band and len(table) > 1:
         ax.fill_between(steps, mean - spread, mean + spread, color=look["color"], alpha=0.15, lw=0)
 
 
