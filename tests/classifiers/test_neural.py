@@ -85,23 +85,6 @@ def test_a_factory_is_asked_for_again(table, tmp_path):
     assert np.array_equal(again.predict_proba(X), clf.predict_proba(X))
 
 
-@pytest.mark.parametrize(
-    "change", [{"sampler": "balanced"}, {"class_weight": "balanced"}, {"sampler": [0.3, 0.7]}]
-)
-def test_the_ledger_brings_probabilities_back_to_the_data(change):
-    X, y = make_classification(3000, 5, n_informative=3, weights=[0.85], class_sep=0.6, random_state=3)
-    params = {"module_params": {"hidden": ()}, "epochs": 15, "lr": 0.01, "random_state": 0}
-    plain = NeuralClassifier(**params).fit(X, y)
-    changed = NeuralClassifier(**params, **change).fit(X, y)
-    assert changed.training_prior_[1] > 0.4
-    assert abs(changed.predict_proba(X)[:, 1].mean() - y.mean()) < 0.03
-    assert changed.predict_proba(X, prior="train")[:, 1].mean() > y.mean() + 0.1
-    assert np.abs(changed.predict_proba(X) - plain.predict_proba(X)).mean() < 0.04
-    half = changed.predict_proba(X, prior=[0.5, 0.5])
-    odds = np.log(half[:, 1] / half[:, 0]) - np.log(np.divide(*changed.predict_proba(X).T[::-1]))
-    assert np.allclose(odds, np.log(changed.data_prior_[0] / changed.data_prior_[1]), atol=1e-6)
-
-
 def test_the_decision_is_the_trained_one_unless_asked(table):
     X, y = table
     clf = NeuralClassifier(sampler="balanced", **FAST).fit(X, y)
