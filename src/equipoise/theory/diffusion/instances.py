@@ -19,6 +19,7 @@ from math import ceil
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 from scipy import linalg, special
 
 from equipoise._core.checks import FloatArray
@@ -244,34 +245,70 @@ def equivalent_matrix(model: Model, instance: Draw) -> FloatArray:
     return u
 
 
-def population_forms(
-    model: Model, instance: Draw, *, equivalent: bool
-) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Ũ_c (P × P) and Ṽ_c (P × N) of each class, exactly (Eqs 38–39) or as equivalents (Eqs 55, 59–60)."""
-    w, n = instance.projections, instance.dimension
-    decay, noise = np.exp(-model.diffusion_time), np.sqrt(model.noise_variance)
+@dataclass(frozen=True)
+class Population:
+    """Ũ_c = F Fᵀ + diag(d) + (a small dense rest in single precision), and Ṽ_c, of one class."""
+
+    factor: FloatArray  # (P, N + 1)
+    diagonal: FloatArray  # (P,)
+    readout: FloatArray  # Ṽ_c, (P, N)
+    rest: npt.NDArray[np.float32] | None = None
+
+    def form(self) -> FloatArray:
+        """Ũ_c as a dense matrix."""
+        dense = self.factor @ self.factor.T
+        dense[np.diag_indices_from(dense)] += self.diagonal
+        return dense if self.rest is None else dense + self.rest
+
+
+def populations(model: Model, instance: Draw, *, equivalent: bool) -> Iterator[Population]:
+    """The population matrices of each class, exactly (Eqs 38–39) or as equivalents (Eqs 55, 59–60).
+
+    Exactly means Mehler's series with correlation one: its terms of order 0 and 1 are a factor, the others, a
+    share 1/N of it, are a dense rest for which single precision is enough.
+    """
     if equivalent:
-        yield from _equivalent_populations(model, w)
+        yield from _equivalent_populations(model, instance.projections)
         return
+    w, n = instance.projections, instance.dimension
     length = np.sqrt(np.einsum("pj,pj->p", w, w) / n)
     direction = w / (length * np.sqrt(n))[:, None]
     mu = w @ model.mixture.centroids(n).T / np.sqrt(n)
     z, rule = special.roots_hermitenorm(64)
     rule = rule / rule.sum()
-    order = _order(1.0, n)
+    order, decay = _order(1.0, n), np.exp(-model.diffusion_time)
     for c, spread in enumerate(model.spread):
         f = model.activation(decay * mu[:, c, None] + (spread * length)[:, None] * z)
-        moments = [(f @ (rule * _hermite(k, z)))[:, None] for k in range(order + 1)]
-        form = _mehler_sum(moments, direction)
-        np.fill_diagonal(form, f**2 @ rule)
-        yield form, (moments[1] * (noise / (spread * length))[:, None]) * (w / np.sqrt(n))
+        moments = [f @ (rule * _hermite(k, z)) for k in range(order + 1)]
+        factor = np.column_stack([moments[0], moments[1][:, None] * direction])
+        diagonal = f**2 @ rule - moments[0] ** 2 - moments[1] ** 2
+        readout = (moments[1] * np.sqrt(model.noise_variance) / spread)[:, None] * direction
+        yield Population(factor, diagonal, readout, _mehler_rest(moments, direction))
 
 
-def _equivalent_populations(model: Model, w: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
+def _mehler_rest(moments: list[FloatArray], direction: FloatArray) -> npt.NDArray[np.float32] | None:
+    """Σ_{n≥2} ρⁿ/n! h_n h_nᵀ off the diagonal; Horner from the last term, in blocks of rows."""
+    if len(moments) < 3:
+        return None
+    thin = [moment.astype(np.float32) for moment in moments]
+    unit = direction.astype(np.float32)
+    rest = np.empty((len(unit),) * 2, dtype=np.float32)
+    for rows in _blocks(len(unit)):
+        rho = unit[rows] @ unit.T
+        block = np.multiply.outer(thin[-1][rows], thin[-1])
+        for n in range(len(moments) - 1, 0, -1):
+            block *= rho
+            block /= np.float32(n)
+            if n > 2:
+                block += np.multiply.outer(thin[n - 1][rows], thin[n - 1])
+        rest[rows] = block
+    np.fill_diagonal(rest, 0.0)
+    return rest
+
+
+def _equivalent_populations(model: Model, w: FloatArray) -> Iterator[Population]:
     n, noise = w.shape[1], np.sqrt(model.noise_variance)
     for p, spread in zip(class_coefficients(model, w), model.spread, strict=True):
         scaled = p.slope_total[:, None] * w / np.sqrt(n)
-        form = scaled @ scaled.T
-        form += np.multiply.outer(p.alpha, p.alpha)
-        form[np.diag_indices_from(form)] += p.second_moment - p.alpha**2 - p.slope_total**2
-        yield form, scaled * (noise / spread)
+        diagonal = p.second_moment - p.alpha**2 - p.slope_total**2
+        yield Population(np.column_stack([p.alpha, scaled]), diagonal, scaled * (noise / spread))
