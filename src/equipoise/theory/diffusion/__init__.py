@@ -1,9 +1,19 @@
 """Which class does a diffusion model learn or memorise, and when? Random-features theory."""
 
 from equipoise.theory.diffusion.coefficients import Coefficients, coefficients
+from equipoise.theory.diffusion.curves import LearningCurves
 from equipoise.theory.diffusion.edges import AsymptoticEdges, Bulk, Edges
 from equipoise.theory.diffusion.mixture import GaussianMixture
 from equipoise.theory.diffusion.model import RandomFeatures, Timescales
+from equipoise.theory.diffusion.prediction import PredictedOrder, predict_order
+from equipoise.theory.diffusion.prescription import Reweighting, equalizing_weights
+from equipoise.theory.diffusion.speciation import (
+    Overlaps,
+    centroid_overlaps,
+    leading_speciation_time,
+    speciation_time,
+    spike_overlap,
+)
 from equipoise.theory.diffusion.spectrum import Spectrum
 
 __all__ = [
@@ -12,8 +22,18 @@ __all__ = [
     "Coefficients",
     "Edges",
     "GaussianMixture",
+    "LearningCurves",
+    "Overlaps",
+    "PredictedOrder",
     "RandomFeatures",
+    "Reweighting",
     "Spectrum",
     "Timescales",
+    "centroid_overlaps",
     "coefficients",
+    "equalizing_weights",
+    "leading_speciation_time",
+    "predict_order",
+    "speciation_time",
+    "spike_overlap",
 ]

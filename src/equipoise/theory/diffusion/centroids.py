@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from equipoise._core.checks import FloatArray
 from equipoise._core.solution import Status
-from equipoise.theory.diffusion.coefficients import Coefficients, CoefficientTable
+from equipoise.theory.diffusion.coefficients import Coefficients, coefficient_table
 from equipoise.theory.diffusion.instances import Model
 from equipoise.theory.diffusion.spectrum import ComplexArray
 
@@ -63,7 +63,7 @@ class ExtensiveModel:
                 f"got {rank}; learning_curves() and its matrices have no such limit"
             )
         self.tables = [
-            CoefficientTable(v, model.diffusion_time, r, model.activation)
+            coefficient_table(float(v), model.diffusion_time, float(r), model.activation)
             for v, r in zip(mixture.variances, np.diag(mixture.centroid_gram), strict=True)
         ]
         self.model = model

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,8 @@ Activation = Callable[[FloatArray], FloatArray]
 
 _STEP = 0.08  # the trapezoid rule on a Gaussian converges like exp(-2π·strip/step) for analytic activations
 _REACH = 8.4
-_TABLE_NODES = 161
+_INNER_STEP = 0.2  # over the diffusion noise alone, which is narrower
+_TABLE_NODES = 121
 
 
 def normal_nodes(step: float = _STEP, reach: float = _REACH) -> tuple[FloatArray, FloatArray]:
@@ -103,9 +105,9 @@ def coefficients(
     delta, decay = noise_variance(diffusion_time), np.exp(-diffusion_time)
     total = float(spread(variance, diffusion_time))
     signal = np.sqrt(variance) * decay
-    z, w = normal_nodes()
+    outer_rule, inner_rule = normal_nodes(), normal_nodes(_INNER_STEP)
     rows = [
-        _moments(activation, decay * m, signal, np.sqrt(delta), z, w) for m in np.ravel(mu)
+        _moments(activation, decay * m, signal, np.sqrt(delta), outer_rule, inner_rule) for m in np.ravel(mu)
     ]  # one row per μ: α, E[φ0²], E[a φ0], E[Var_b φ], Var_a φ0
     alpha, smoothed, slope, inner, outer = (
         np.reshape(column, mu.shape) for column in np.array(rows).reshape(-1, 5).T
@@ -122,14 +124,18 @@ def coefficients(
     )
 
 
+_Rule = tuple[FloatArray, FloatArray]
+
+
 def _moments(
-    activation: Activation, center: float, signal: float, noise: float, z: FloatArray, w: FloatArray
+    activation: Activation, center: float, signal: float, noise: float, outer: _Rule, inner: _Rule
 ) -> list[float]:
-    values = activation(center + signal * z[:, None] + noise * z[None, :])
-    smooth = values @ w
-    alpha = w @ smooth
-    within = ((values - smooth[:, None]) ** 2) @ w
-    moments = (alpha, w @ smooth**2, (w * z) @ smooth, w @ within, w @ (smooth - alpha) ** 2)
+    (a, wa), (y, wy) = outer, inner
+    values = activation(center + signal * a[:, None] + noise * y[None, :])
+    smooth = values @ wy
+    alpha = wa @ smooth
+    within = ((values - smooth[:, None]) ** 2) @ wy
+    moments = (alpha, wa @ smooth**2, (wa * a) @ smooth, wa @ within, wa @ (smooth - alpha) ** 2)
     return [float(moment) for moment in moments]
 
 
@@ -170,3 +176,11 @@ class CoefficientTable:
         for name in ("floor", "sample_noise"):  # variances: interpolation must not push them below zero
             named[name] = np.maximum(named[name], 0.0)
         return Coefficients(**named)
+
+
+@lru_cache(maxsize=128)
+def coefficient_table(
+    variance: float, diffusion_time: float, centroid_variance: float, activation: Activation
+) -> CoefficientTable:
+    """A table, kept: instances of one model, and models that differ in their weights, share it."""
+    return CoefficientTable(variance, diffusion_time, centroid_variance, activation)

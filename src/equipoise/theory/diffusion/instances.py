@@ -24,7 +24,7 @@ from scipy import linalg, special
 
 from equipoise._core.checks import FloatArray
 from equipoise._core.random import as_generator, derive_seed
-from equipoise.theory.diffusion.coefficients import Activation, Coefficients, CoefficientTable
+from equipoise.theory.diffusion.coefficients import Activation, Coefficients, coefficient_table
 from equipoise.theory.diffusion.mixture import GaussianMixture
 
 _SERIES = 1e-4
@@ -188,7 +188,7 @@ def class_coefficients(model: Model, projections: FloatArray) -> list[Coefficien
     mu = projections @ model.mixture.centroids(n).T / np.sqrt(n)
     gram = np.diag(model.mixture.centroid_gram)
     return [
-        CoefficientTable(v, model.diffusion_time, r, model.activation)(mu[:, c])
+        coefficient_table(float(v), model.diffusion_time, float(r), model.activation)(mu[:, c])
         for c, (v, r) in enumerate(zip(model.mixture.variances, gram, strict=True))
     ]
 

@@ -1,0 +1,144 @@
+"""The paper's Results 2 and 3 as numbers, and the tools built on them."""
+
+import numpy as np
+import pytest
+
+from equipoise._core.solution import ConvergenceWarning
+from equipoise.theory.diffusion import GaussianMixture, RandomFeatures, equalizing_weights, predict_order
+
+TIMES = np.geomspace(1e-3, 3e3, 160)
+
+
+def curves(weight=0.5, variances=(0.5, 0.5), norms=(1.0, 1.0), dimension=16):
+    mix = GaussianMixture([weight, 1 - weight], variances, np.diag(norms))
+    rf = RandomFeatures(mix, 0.01, 60, 30)
+    return rf.learning_curves(dimension, TIMES, random_state=0, matrices="equivalent", step=None)
+
+
+def advantage(found):
+    """How much earlier class 1 is memorized, as a log ratio."""
+    first, second = found.memorization_time
+    return float(np.log(second / first))
+
+
+@pytest.fixture(scope="module")
+def ablations():
+    return {
+        "none": advantage(curves()),
+        "variance": advantage(curves(variances=(0.5, 0.25))),
+        "norm": advantage(curves(norms=(1.0, 2.25))),
+    }
+
+
+def test_result_2_variance_before_centroid_norm(ablations):
+    variance = ablations["variance"] - ablations["none"]
+    norm = ablations["norm"] - ablations["none"]
+    assert variance > 0.8  # halving the variance more than doubles the memorization time
+    assert variance > 3 * norm > 0  # a longer centroid delays, by less
+
+
+def test_result_2_variance_before_imbalance_at_equal_disparity(ablations):
+    """Class 2 with half the variance is late; class 2 with half the weight is early, by less."""
+    halved = advantage(curves(weight=2 / 3)) - ablations["none"]
+    assert halved < 0
+    assert ablations["variance"] - ablations["none"] > 2 * abs(halved)
+
+
+def test_result_3_scarcity_accelerates_memorization():
+    """The rarer class 2, the earlier it is memorized, until the order set by the variance is reversed."""
+    gaps = [advantage(curves(weight=b, variances=(0.5, 0.4))) for b in (0.2, 0.5, 0.8)]
+    assert gaps[0] > gaps[1] > 0 > gaps[2]
+
+
+def test_result_3_scarcity_delays_generalization_and_the_gaps_trade_off():
+    balanced = curves(variances=(0.5, 0.25))
+    skewed = curves(weight=0.9, variances=(0.5, 0.25))
+    assert skewed.generalization_time[1] > balanced.generalization_time[1]
+    assert 0 < advantage(skewed) < 0.6 * advantage(balanced)  # the memorization gap closes
+    difference = [float(np.diff(c.generalization_time)[0]) for c in (balanced, skewed)]
+    assert difference[1] > 1.2 * difference[0] > 0  # the generalization gap opens
+
+
+def test_result_3_generalization_gap_changes_sign():
+    low, high = curves(weight=0.3, variances=(0.5, 0.4)), curves(weight=0.95, variances=(0.5, 0.4))
+    assert low.generalization_gap[0, 1] < 0 < high.generalization_gap[0, 1]
+
+
+def small_model(variances=(0.5, 0.4)):
+    return RandomFeatures(GaussianMixture([0.5, 0.5], variances, np.eye(2)), 0.01, 30, 15)
+
+
+def test_equalizing_memorization_and_its_cost():
+    found = equalizing_weights(small_model(), "memorization", dimension=10, n_instances=1, random_state=0)
+    assert found.converged
+    value = found.value
+    assert value.gain[1] < 1.02 < value.gain[0]
+    assert value.weights.sum() == pytest.approx(1)
+    assert np.isfinite(value.cost).all()
+    again = RandomFeatures(small_model().mixture.with_weights(value.weights), 0.01, 30, 15)
+    times = again.learning_curves(
+        10, np.geomspace(1e-3, 1e5, 240), 1, 0, matrices="equivalent", step=None
+    ).memorization_time
+    np.testing.assert_allclose(times, value.memorization_after)
+
+
+@pytest.mark.slow
+def test_three_classes_are_equalized_together():
+    mix = GaussianMixture([0.4, 0.3, 0.3], [0.5, 0.45, 0.4], np.eye(3))
+    rf = RandomFeatures(mix, 0.01, 30, 15)
+    found = equalizing_weights(rf, "memorization", dimension=12, n_instances=1, random_state=0)
+    assert found.converged
+    assert found.value.gain[1] < 1.02 < found.value.gain[0]
+
+
+def test_what_cannot_be_equalized_is_said():
+    rf = RandomFeatures(GaussianMixture([0.5, 0.5], [0.6, 0.3]), 0.01, 20, 10)
+    with pytest.warns(ConvergenceWarning, match="memorization times stay a factor"):
+        found = equalizing_weights(rf, "memorization", dimension=10, n_instances=1, random_state=0)
+    assert not found.converged
+    assert found.value.gain[1] <= found.value.gain[0] + 1e-9
+
+
+def test_bad_prescriptions_are_named():
+    with pytest.raises(ValueError, match="quantity must be one of"):
+        equalizing_weights(small_model(), "both")
+    with pytest.raises(ValueError, match="lowest_weight must leave room"):
+        equalizing_weights(small_model(), lowest_weight=0.6)
+
+
+@pytest.fixture(scope="module")
+def labeled():
+    rng = np.random.default_rng(0)
+    scale = np.repeat([0.75, 0.6, 0.5], 200)[:, None]
+    X = rng.normal(size=(600, 24)) * scale
+    X[:, :8] += np.repeat([1.0, -1.0, 0.5], 200)[:, None]
+    return X, np.repeat(["a", "b", "c"], 200)
+
+
+def test_predicted_order_of_data_with_intervals(labeled):
+    found = predict_order(*labeled, n_bootstrap=6, n_instances=1, random_state=0)
+    assert found.order == ("a", "b", "c")
+    assert found.pairs == (("a", "b"), ("a", "c"), ("b", "c"))
+    assert (found.gap < 0).all()
+    low, high = found.memorization_interval
+    assert (low <= high).all()
+    assert (found.gap_lower <= found.gap_upper).all()
+    np.testing.assert_allclose(found.gap[1], found.memorization_time[0] - found.memorization_time[2])
+
+
+def test_pairs_are_models_of_their_own(labeled):
+    found = predict_order(*labeled, pairs=[("a", "c")], n_bootstrap=0, n_instances=1, random_state=0)
+    together = predict_order(*labeled, n_bootstrap=0, n_instances=1, random_state=0)
+    assert found.gap.shape == (1,)
+    assert found.gap[0] < 0
+    assert found.gap[0] != together.gap[1]
+    assert np.isnan(found.gap_lower).all()
+
+
+def test_bad_predictions_are_named(labeled):
+    with pytest.raises(ValueError, match="pairs must be None"):
+        predict_order(*labeled, pairs="some")
+    with pytest.raises(ValueError, match="unknown"):
+        predict_order(*labeled, pairs=[("a", "z")])
+    with pytest.raises(ValueError, match="confidence must lie in"):
+        predict_order(*labeled, confidence=1.0)
