@@ -11,7 +11,9 @@ from sklearn.metrics import average_precision_score, get_scorer
 from sklearn.model_selection import GridSearchCV
 
 from equipoise.classifiers import ConditionalClassifier, NeuralClassifier
+from equipoise.classifiers.regression import ConditionalRegressor, errors_by_target
 from equipoise.losses import get_loss
+from equipoise.losses.functional import balanced_mse
 from equipoise.metrics import brier, precision_at_recall
 from equipoise.networks import ConditionalNetwork, build_network
 from equipoise.training import ConditionedLoss, FamilyLoss, Linear, LogUniform, Point, Uniform
@@ -282,3 +284,32 @@ def test_losses_with_memory_are_refused():
         small("vs", distribution={"rho": Uniform(1, 2)}).fit(X, y)
     with pytest.raises(TypeError, match="distribution must be a dict"):
         small("vs", distribution=Uniform(1, 2)).fit(X, y)
+
+
+def skewed(n=800, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.exponential(size=n)
+    return np.c_[y + rng.normal(size=n), rng.normal(size=n)], y
+
+
+def test_balanced_mse_limits():
+    rng = torch.Generator().manual_seed(0)
+    prediction, target = torch.randn(9, generator=rng), torch.randn(9, generator=rng)
+    assert torch.allclose(balanced_mse(prediction, target, tau=0.0), (prediction - target).square().mean())
+    # As a classification of each answer among the batch's targets, times 2σ² (Ren et al. 2022, Eq 10).
+    sigma = 0.7
+    logits = -(prediction[:, None] - target[None]).square() / (2 * sigma**2)
+    entropy = torch.nn.functional.cross_entropy(logits, torch.arange(9)) - np.log(9)
+    assert torch.allclose(balanced_mse(prediction, target, sigma=sigma), 2 * sigma**2 * entropy)
+
+
+def test_more_balancing_helps_the_rare_targets():
+    X, y = skewed()
+    reg = ConditionalRegressor(epochs=30, lr=0.01, random_state=0).fit(X, y)
+    X_new, y_new = skewed(seed=1)
+    errors = [errors_by_target(y_new, reg.predict(X_new, tau), bins=4) for tau in (0.0, 1.0)]
+    assert errors[1][2] < errors[0][2], "the rare large targets"
+    assert errors[1][0] > errors[0][0], "at the frequent ones' expense"
+    assert reg.tune(X_new, y_new, "mse").params["tau"] < reg.tune(X_new, y_new, "balanced_mae").params["tau"]
+    with pytest.raises(ValueError, match="metric must be one of"):
+        reg.tune(X_new, y_new, "r3")

@@ -23,6 +23,7 @@ def _quick_conditional() -> dict[str, Any]:
 QUICK: dict[str, dict[str, Any]] = {
     "AutoencoderClassifier": {"epochs": 8, "lr": 0.02, "decode": False, "mixing": "beta"},
     "AutoencoderOversampler": {"epochs": 1, "plan_params": {"adversarial": False}},
+    "ConditionalRegressor": {"module_params": {"hidden": (16,)}, "epochs": 25, "batch_size": 32, "lr": 0.02},
     "NeuralClassifier": {"module_params": {"hidden": (16,)}, "epochs": 15, "batch_size": 32, "lr": 0.02},
 }
 
@@ -35,6 +36,10 @@ CANNOT: dict[str, dict[str, str]] = {
         "check_sample_weight_equivalence_on_sparse_data": _ORDER,
     },
     "NeuralClassifier": {
+        "check_sample_weight_equivalence_on_dense_data": _ORDER,
+        "check_sample_weight_equivalence_on_sparse_data": _ORDER,
+    },
+    "ConditionalRegressor": {
         "check_sample_weight_equivalence_on_dense_data": _ORDER,
         "check_sample_weight_equivalence_on_sparse_data": _ORDER,
     },

@@ -9,16 +9,24 @@ if TYPE_CHECKING:
     from equipoise.classifiers.autoencoder import AutoencoderClassifier
     from equipoise.classifiers.conditional import ConditionalClassifier
     from equipoise.classifiers.neural import NeuralClassifier
+    from equipoise.classifiers.regression import ConditionalRegressor
     from equipoise.classifiers.resampled import ResampledClassifier
 
 _HOMES = {
+    "ConditionalRegressor": "equipoise.classifiers.regression",
     "ConditionalClassifier": "equipoise.classifiers.conditional",
     "AutoencoderClassifier": "equipoise.classifiers.autoencoder",
     "NeuralClassifier": "equipoise.classifiers.neural",
     "ResampledClassifier": "equipoise.classifiers.resampled",
 }
 
-__all__ = ["AutoencoderClassifier", "ConditionalClassifier", "NeuralClassifier", "ResampledClassifier"]
+__all__ = [
+    "AutoencoderClassifier",
+    "ConditionalClassifier",
+    "ConditionalRegressor",
+    "NeuralClassifier",
+    "ResampledClassifier",
+]
 
 
 def __getattr__(name: str) -> Any:

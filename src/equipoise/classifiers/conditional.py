@@ -16,7 +16,6 @@ import torch
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
-from torch.func import functional_call
 
 from equipoise._core.checks import FloatArray, check_choice
 from equipoise._core.files import read_json, replacing_folder, write_json
@@ -90,15 +89,6 @@ class _FeaturesOnly(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.network.features(x)
-
-
-class _Answer(nn.Module):
-    def __init__(self, network: ConditionalNetwork) -> None:
-        super().__init__()
-        self.network = network
-
-    def forward(self, features: Tensor, params: Tensor) -> Tensor:
-        return self.network.answer(features, params)
 
 
 class ConditionalClassifier(ClassifierMixin, BaseEstimator):
@@ -239,17 +229,10 @@ class ConditionalClassifier(ClassifierMixin, BaseEstimator):
         checked: Any = validate_data(self, X, reset=False, allow_nd=True, dtype="numeric")
         return predict(_FeaturesOnly(self.network_), self.classifier_.preparation_(checked))
 
-    @torch.inference_mode()
     def _scores(self, features: Tensor, params: Params | None, prior: Any) -> FloatArray:
         chosen = self._complete(params)
         told = torch.tensor([chosen[name] for name in self.distribution_], dtype=torch.float64)
-        # The head is small: in double precision a row's answer does not depend on which rows stand beside it.
-        exact = {
-            f"network.{name}": value.double()
-            for name, value in self.network_.state_dict().items()
-            if name.startswith(("film.", "network.head."))
-        }
-        logits = functional_call(_Answer(self.network_), exact, (features.double(), told)).numpy()
+        logits = self.network_.exact_answer(features, told).numpy()
         trained = self.training_prior(chosen)
         return shift_logits(logits, trained, resolve_prior(prior, data=self.data_prior_, trained=trained))
 

@@ -16,6 +16,7 @@ from equipoise.losses.functional.perturbation import (
     lpl_perturbation,
     vs_loss,
 )
+from equipoise.losses.functional.regression import balanced_mse
 from equipoise.losses.functional.shared import promote, reduce_loss, true_class
 from equipoise.losses.functional.weighting import (
     center_loss,
@@ -30,6 +31,7 @@ from equipoise.losses.functional.weighting import (
 )
 
 __all__ = [
+    "balanced_mse",
     "binary_vs_loss",
     "center_loss",
     "class_balanced_loss",
