@@ -28,6 +28,7 @@ def cell(**more):
     return {**settings, **more}
 
 
+@pytest.mark.filterwarnings("ignore:synthetic rows of low quality")  # a page shows it; here it is no news
 @pytest.mark.parametrize("name", sorted(all_methods()))
 def test_every_method_gives_sane_scores_and_the_same_bits_twice(name):
     learner = "logistic" if all_methods()[name].takes_learner else suite.OWN
