@@ -21,6 +21,10 @@ def _quick_conditional() -> dict[str, Any]:
 
 
 QUICK: dict[str, dict[str, Any]] = {
+    "BAGAN": {"latent": 4, "widths": (16,), "pretrain_epochs": 1, "epochs": 1},
+    "DeepSMOTE": {"latent": 4, "widths": (16,), "epochs": 1},
+    "GAMO": {"width": 32, "epochs": 1},
+    "GenerativeClassifier": {"latent": 8, "widths": (64,), "epochs": 12, "batch_size": 32, "lr": 0.01},
     "AutoencoderClassifier": {"epochs": 8, "lr": 0.02, "decode": False, "mixing": "beta"},
     "AutoencoderOversampler": {"epochs": 1, "plan_params": {"adversarial": False}},
     "ConditionalRegressor": {"module_params": {"hidden": (16,)}, "epochs": 25, "batch_size": 32, "lr": 0.02},
@@ -34,6 +38,9 @@ CANNOT: dict[str, dict[str, str]] = {
         "check_methods_subset_invariance": _ROUNDING,
         "check_sample_weight_equivalence_on_dense_data": _ORDER,
         "check_sample_weight_equivalence_on_sparse_data": _ORDER,
+    },
+    "GenerativeClassifier": {
+        "check_methods_subset_invariance": _ROUNDING,
     },
     "NeuralClassifier": {
         "check_sample_weight_equivalence_on_dense_data": _ORDER,

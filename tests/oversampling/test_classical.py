@@ -15,6 +15,7 @@ from equipoise.oversampling import AMDO, MCCCR, MCRBO, LowQualityError, LowQuali
 from equipoise.oversampling._multiclass import against_larger_classes
 from equipoise.oversampling.gate import Thresholds, assess, expected_coverage
 from equipoise.oversampling.mc_ccr import _radii
+from equipoise.theory.anomaly import advise_train_fraction
 from sampler_cases import blobs, mixed
 
 SAMPLERS = [AMDO(random_state=0), MCCCR(random_state=0), MCRBO(n_steps=40, random_state=0)]
@@ -91,6 +92,17 @@ def test_a_ratio_is_rounded_never_cut_off():
     X, y = blobs((119, 15))
     _, y_new = AMDO(sampling_strategy=0.5, random_state=0).fit_resample(X, y)
     assert (y_new == 1).sum() == round(59.5)
+
+
+def test_the_theory_says_how_many():
+    X, y = make_classification(300, 8, weights=[0.9], random_state=0)
+    sampler = AMDO(sampling_strategy="theory", random_state=0)
+    _, y_new = sampler.fit_resample(X, y)
+    advice = advise_train_fraction(X, y, n_bootstrap=10, random_state=0)
+    assert (y_new == 0).sum() == (y == 0).sum()
+    assert (y_new == 1).mean() == pytest.approx(advice.train_fraction, abs=0.01)
+    with pytest.raises(ValueError, match="two classes, got 3"):
+        sampler.fit_resample(*blobs())
 
 
 def test_partial_balancing_goes_part_of_the_way():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from equipoise.classifiers.autoencoder import AutoencoderClassifier
     from equipoise.classifiers.conditional import ConditionalClassifier
+    from equipoise.classifiers.generative import GenerativeClassifier
     from equipoise.classifiers.neural import NeuralClassifier
     from equipoise.classifiers.regression import ConditionalRegressor
     from equipoise.classifiers.resampled import ResampledClassifier
@@ -16,6 +17,7 @@ _HOMES = {
     "ConditionalRegressor": "equipoise.classifiers.regression",
     "ConditionalClassifier": "equipoise.classifiers.conditional",
     "AutoencoderClassifier": "equipoise.classifiers.autoencoder",
+    "GenerativeClassifier": "equipoise.classifiers.generative",
     "NeuralClassifier": "equipoise.classifiers.neural",
     "ResampledClassifier": "equipoise.classifiers.resampled",
 }
@@ -24,6 +26,7 @@ __all__ = [
     "AutoencoderClassifier",
     "ConditionalClassifier",
     "ConditionalRegressor",
+    "GenerativeClassifier",
     "NeuralClassifier",
     "ResampledClassifier",
 ]

@@ -1,0 +1,133 @@
+"""BAGAN: a generative adversarial network begun from an auto-encoder, with balanced classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from equipoise._core.checks import FloatArray, IntArray
+from equipoise._core.random import RandomState
+from equipoise.oversampling._neural import NeuralSampler
+from equipoise.oversampling._strategy import Strategy
+
+if TYPE_CHECKING:
+    import torch
+
+
+class BAGAN(NeuralSampler):
+    """Data augmentation with a balancing GAN.
+
+    An auto-encoder is trained on all rows; each class gets a normal distribution in its latent space. The decoder
+    then becomes the generator, fed from these, and the encoder the discriminator, which names the class of a
+    real or says fake. Fakes are asked for with all classes equally often.
+
+    Parameters
+    ----------
+    sampling_strategy, on_low_quality, random_state
+        As in :class:`ProvenanceSampler`.
+    image_shape : tuple, optional
+        Images are scaled to [−1, 1]; None for tables.
+    latent : int
+    widths : sequence of int
+        Channels of the encoder's convolutions (widths of its layers for tables); the decoder mirrors them.
+    pretrain_epochs, epochs : int
+        Of the auto-encoder, and of the play.
+    batch_size : int
+    lr : float
+        Of Adam (β₁ = 0.5) in the play; the auto-encoder takes ``pretrain_lr``.
+    pretrain_lr : float
+    verbose : bool, optional
+
+    Notes
+    -----
+    Rows have no parents: they are drawn from a distribution.
+
+    References
+    ----------
+    G. Mariani, F. Scheidegger, R. Istrate, C. Bekas, C. Malossi: BAGAN: Data Augmentation with Balancing GAN,
+    arXiv:1803.09655, 2018.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(120, 4, weights=[0.8], random_state=0)
+    >>> sampler = BAGAN(latent=4, pretrain_epochs=40, epochs=1, random_state=0)
+    >>> X_new, y_new = sampler.fit_resample(X, y)
+    >>> int((y_new == 0).sum()) == int((y_new == 1).sum())
+    True
+    """
+
+    _signed = True
+
+    def __init__(
+        self,
+        *,
+        sampling_strategy: Strategy = "auto",
+        image_shape: Sequence[int] | None = None,
+        latent: int = 100,
+        widths: Sequence[int] = (32, 64, 128),
+        pretrain_epochs: int = 50,
+        epochs: int = 50,
+        batch_size: int = 128,
+        lr: float = 5e-5,
+        pretrain_lr: float = 1e-3,
+        on_low_quality: str = "warn",
+        random_state: RandomState = None,
+        verbose: bool | None = None,
+    ) -> None:
+        super().__init__(
+            sampling_strategy=sampling_strategy, on_low_quality=on_low_quality, random_state=random_state
+        )
+        self.image_shape = image_shape
+        self.latent = latent
+        self.widths = widths
+        self.pretrain_epochs = pretrain_epochs
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.lr = lr
+        self.pretrain_lr = pretrain_lr
+        self.verbose = verbose
+
+    def _train(self, inputs: torch.Tensor, targets: torch.Tensor, seed: int) -> None:
+        import torch
+
+        from equipoise.networks.encoders import EncoderDecoder, encode
+        from equipoise.training import TensorData, fit
+        from equipoise.training.rivals import BAGANStep, BalancingGAN, ClassGaussians, ReconstructionStep
+
+        pair = EncoderDecoder(tuple(inputs.shape[1:]), self.latent, self.widths, "tanh")
+        size = max(2, self.batch_size)
+        first = fit(
+            pair,
+            ReconstructionStep(),
+            TensorData(inputs, targets),
+            optimizer=torch.optim.Adam(pair.parameters(), lr=self.pretrain_lr),
+            epochs=self.pretrain_epochs,
+            batch_size=size,
+            seed=seed,
+            verbose=self.verbose,
+        )
+        self.gaussians_ = ClassGaussians(encode(pair.encoder, inputs), targets)
+        network = BalancingGAN(pair.train(), int(targets.max()) + 1)
+        run = fit(
+            network,
+            BAGANStep(self.gaussians_.draw, self.lr),
+            TensorData(inputs, targets),
+            epochs=self.epochs,
+            batch_size=size,
+            seed=seed,
+            verbose=self.verbose,
+        )
+        self.network_, self.history_ = network.eval(), [*first.history, *run.history]
+
+    def _make(
+        self, inputs: torch.Tensor, members: IntArray, code: int, count: int, rng: np.random.Generator
+    ) -> tuple[torch.Tensor, IntArray, FloatArray]:
+        import torch
+
+        from equipoise.networks.encoders import encode
+
+        latents = self.gaussians_.draw(torch.full((count,), code))
+        return encode(self.network_.generator, latents), np.full((count, 1), -1), np.zeros((count, 1))

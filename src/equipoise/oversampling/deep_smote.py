@@ -1,0 +1,127 @@
+"""DeepSMOTE: SMOTE in the latent space of an auto-encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from equipoise._core.checks import FloatArray, IntArray, check_integer
+from equipoise._core.random import RandomState
+from equipoise.oversampling._neural import NeuralSampler
+from equipoise.oversampling._strategy import Strategy
+
+if TYPE_CHECKING:
+    import torch
+
+
+class DeepSMOTE(NeuralSampler):
+    """Encode, interpolate between nearest neighbors of one class, decode.
+
+    Parameters
+    ----------
+    sampling_strategy, on_low_quality, random_state
+        As in :class:`ProvenanceSampler`.
+    image_shape : tuple, optional
+        What image a row holds; None for tables.
+    k_neighbors : int
+        Neighbors in the latent space; as many as there are in a class that has fewer.
+    latent : int
+        300 for gray images in the paper, 600 for color.
+    widths : sequence of int
+        Channels of the encoder's convolutions (widths of its layers for tables); the decoder mirrors them.
+        (64, 128, 256, 512) in the paper; the default is a quarter of it, for a CPU.
+    permute : bool
+        Compare the decoded samples of a class with a permutation of them, as the paper writes its penalty;
+        the authors' program does not.
+    epochs, batch_size : int
+        200 and 100 in the paper.
+    lr : float
+        Of Adam.
+    verbose : bool, optional
+
+    References
+    ----------
+    D. Dablain, B. Krawczyk, N. V. Chawla: DeepSMOTE: Fusing Deep Learning and SMOTE for Imbalanced Data, IEEE
+    TNNLS 34(9), 2023.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(120, 4, weights=[0.8], random_state=0)
+    >>> sampler = DeepSMOTE(widths=(32,), latent=4, epochs=60, lr=0.01, random_state=0)
+    >>> X_new, y_new = sampler.fit_resample(X, y)
+    >>> int((y_new == 0).sum()) == int((y_new == 1).sum())
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        sampling_strategy: Strategy = "auto",
+        image_shape: Sequence[int] | None = None,
+        k_neighbors: int = 5,
+        latent: int = 300,
+        widths: Sequence[int] = (16, 32, 64, 128),
+        permute: bool = False,
+        epochs: int = 200,
+        batch_size: int = 100,
+        lr: float = 2e-4,
+        on_low_quality: str = "warn",
+        random_state: RandomState = None,
+        verbose: bool | None = None,
+    ) -> None:
+        super().__init__(
+            sampling_strategy=sampling_strategy, on_low_quality=on_low_quality, random_state=random_state
+        )
+        self.image_shape = image_shape
+        self.k_neighbors = k_neighbors
+        self.latent = latent
+        self.widths = widths
+        self.permute = permute
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.lr = lr
+        self.verbose = verbose
+
+    def _train(self, inputs: torch.Tensor, targets: torch.Tensor, seed: int) -> None:
+        import torch
+
+        from equipoise.networks.encoders import EncoderDecoder
+        from equipoise.training import TensorData, fit
+        from equipoise.training.rivals import DeepSMOTEStep
+
+        network = EncoderDecoder(tuple(inputs.shape[1:]), self.latent, self.widths, "sigmoid")
+        run = fit(
+            network,
+            DeepSMOTEStep(targets, self.permute),
+            TensorData(inputs, targets),
+            optimizer=torch.optim.Adam(network.parameters(), lr=self.lr),
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            seed=seed,
+            verbose=self.verbose,
+        )
+        self.network_, self.history_ = network.eval(), run.history
+
+    def _make(
+        self, inputs: torch.Tensor, members: IntArray, code: int, count: int, rng: np.random.Generator
+    ) -> tuple[torch.Tensor, IntArray, FloatArray]:
+        import torch
+        from sklearn.neighbors import NearestNeighbors
+
+        from equipoise.networks.encoders import encode
+
+        latents = encode(self.network_.encoder, inputs[members])
+        k = min(check_integer("k_neighbors", self.k_neighbors, low=1), len(members) - 1)
+        first = rng.integers(len(members), size=count)
+        second = first
+        if k > 0:
+            near = NearestNeighbors(n_neighbors=k).fit(latents.numpy()).kneighbors(return_distance=False)
+            second = near[first, rng.integers(k, size=count)]
+        share = rng.random(count)
+        step = torch.from_numpy(share.astype(np.float32))[:, None]
+        mixes = latents[first] + step * (latents[second] - latents[first])
+        parents = np.stack([members[first], members[second]], axis=1)
+        return encode(self.network_.decoder, mixes), parents, np.stack([1 - share, share], axis=1)

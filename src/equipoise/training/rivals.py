@@ -1,0 +1,261 @@
+"""Training of the oversamplers that the class-preserving auto-encoder is compared with, each as a step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from equipoise.networks.encoders import EncoderDecoder, encoder
+from equipoise.training.data import Batch
+from equipoise.training.steps import Outcome
+
+if TYPE_CHECKING:
+    from equipoise.training.loop import Run
+
+
+class DeepSMOTEStep:
+    """Reconstruct a batch, and once more a batch of one class (Dablain et al. 2022, Algorithm 1).
+
+    With ``permute`` the second loss compares each decoded sample with another of its class, as the paper
+    writes it; the authors' program compares it with itself.
+    """
+
+    def __init__(self, targets: Tensor, permute: bool = False) -> None:
+        self.permute = permute
+        present = torch.unique(targets)
+        self._rows = [torch.nonzero(targets == code).flatten() for code in present]
+        self._run: Run | None = None
+
+    def setup(self, run: Run) -> None:
+        self._run = run
+
+    def __call__(self, model: Any, optimizer: Any, batch: Batch) -> Outcome:
+        assert self._run is not None
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(batch.inputs), batch.inputs)
+        rows = self._rows[int(torch.randint(len(self._rows), ()))]
+        some = rows[torch.randperm(len(rows))[: len(batch)]]
+        if len(some) > 1:
+            own = self._run.data.inputs[some.to(batch.inputs.device)]
+            aim = own[torch.randperm(len(own))] if self.permute else own
+            penalty = F.mse_loss(model(own), aim)
+        else:
+            penalty = torch.zeros(())
+        (loss + penalty).backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        return Outcome(
+            (loss + penalty).detach(), {"reconstruction": loss.detach(), "penalty": penalty.detach()}
+        )
+
+
+class ConvexGenerator(nn.Module):
+    """GAMO's generator: noise and class to a softmax over all points of that class, hence a convex mix of them.
+
+    A trunk that the classes share (the conditional transient mapping unit) feeds one output layer a class (its
+    instance generation unit).
+    """
+
+    def __init__(self, points: list[Tensor], noise: int = 100, width: int = 256) -> None:
+        super().__init__()
+        self.noise, self.n_classes = noise, len(points)
+        self.trunk = nn.Sequential(
+            nn.Linear(noise + self.n_classes, width),
+            nn.BatchNorm1d(width),
+            nn.LeakyReLU(0.1),
+            nn.Linear(width, 64),
+            nn.BatchNorm1d(64),
+            nn.LeakyReLU(0.1),
+        )
+        self.units = nn.ModuleList(nn.Linear(64, len(rows)) for rows in points)
+        self._points = points
+
+    def weights(self, noise: Tensor, code: int) -> Tensor:
+        """How much of each point of the class goes in."""
+        told = F.one_hot(torch.full((len(noise),), code), self.n_classes).to(noise)
+        return F.softmax(self.units[code](self.trunk(torch.cat([noise, told], dim=1))), dim=1)
+
+    def forward(self, noise: Tensor, codes: Tensor) -> Tensor:
+        made = torch.zeros(len(noise), self._points[0].shape[1])
+        told = F.one_hot(codes, self.n_classes).to(noise)
+        shared = self.trunk(torch.cat([noise, told], dim=1))
+        for code in torch.unique(codes).tolist():
+            mine = codes == code
+            made[mine] = F.softmax(self.units[code](shared[mine]), dim=1) @ self._points[code]
+        return made
+
+
+class Players(nn.Module):
+    """GAMO's three players: classifier, conditional discriminator, generator."""
+
+    def __init__(self, points: list[Tensor], width: int = 256) -> None:
+        super().__init__()
+        columns, n_classes = points[0].shape[1], len(points)
+        self.n_classes = n_classes
+        self.classifier = encoder((columns,), n_classes, (width, width // 2))
+        self.discriminator = encoder((columns + n_classes,), 1, (width, width // 2))
+        self.generator = ConvexGenerator(points, width=width)
+
+    def judge(self, x: Tensor, codes: Tensor) -> Tensor:
+        told = F.one_hot(codes, self.n_classes).to(x)
+        verdict: Tensor = torch.sigmoid(self.discriminator(torch.cat([x, told], dim=1))).squeeze(1)
+        return verdict
+
+    def classify(self, x: Tensor) -> Tensor:
+        return torch.sigmoid(self.classifier(x))
+
+    def forward(self, x: Tensor) -> Tensor:
+        logits: Tensor = self.classifier(x)
+        return logits
+
+
+class GAMOStep:
+    """Classifier, discriminator and generator in turn, all by squared errors (Mullick et al. 2019, Algorithm 1).
+
+    The generator wants its points to be taken for real by the discriminator and for another class by the
+    classifier, so they gather where classes meet, without leaving the hull of their own.
+    """
+
+    def __init__(self, counts: Tensor, lr: float = 2e-4) -> None:
+        missing = (counts.max() - counts).double()
+        self.chances, self.lr = missing / missing.sum().clamp_min(1), lr
+        self._optimizers: dict[str, torch.optim.Optimizer] = {}
+        self._players: Players | None = None
+
+    def setup(self, run: Run) -> None:
+        players = run.network
+        assert isinstance(players, Players)
+        self._players = players
+        for name in ("classifier", "discriminator", "generator"):
+            parameters = getattr(players, name).parameters()
+            self._optimizers[name] = torch.optim.Adam(parameters, lr=self.lr, betas=(0.5, 0.999))
+
+    def _fakes(self, n: int) -> tuple[Tensor, Tensor]:
+        assert self._players is not None
+        codes = torch.multinomial(self.chances, n, replacement=True)
+        return self._players.generator(torch.randn(n, self._players.generator.noise), codes), codes
+
+    def _update(self, name: str, loss: Tensor) -> None:
+        self._optimizers[name].zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        self._optimizers[name].step()
+
+    def __call__(self, model: Any, optimizer: Any, batch: Batch) -> Outcome:
+        players, x, labels = self._players, batch.inputs, batch.labels()
+        assert players is not None
+        with torch.no_grad():
+            fake, codes = self._fakes(len(x))
+        both, wanted = torch.cat([x, fake]), F.one_hot(torch.cat([labels, codes]), players.n_classes).to(x)
+        classified = F.mse_loss(players.classify(both), wanted)
+        self._update("classifier", classified)
+        judged = ((players.judge(x, labels) - 1) ** 2).mean() + (players.judge(fake, codes) ** 2).mean()
+        self._update("discriminator", judged)
+        fake, codes = self._fakes(len(x))
+        flipped = 1 - F.one_hot(codes, players.n_classes).to(x)
+        fooled = ((players.judge(fake, codes) - 1) ** 2).mean()
+        made = fooled + F.mse_loss(players.classify(fake), flipped)
+        self._update("generator", made)
+        return Outcome(classified.detach(), {"discriminator": judged.detach(), "generator": made.detach()})
+
+    def state_dict(self) -> dict[str, Any]:
+        return {name: part.state_dict() for name, part in self._optimizers.items()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        for name, part in self._optimizers.items():
+            part.load_state_dict(state[name])
+
+
+class ClassGaussians:
+    """A full-covariance normal a class in a latent space; BAGAN draws its generator's input from them."""
+
+    def __init__(self, latents: Tensor, codes: Tensor) -> None:
+        self.means, self.roots = {}, {}
+        z = latents.double()
+        ridge = 1e-6 * float(z.var(dim=0).mean()) + 1e-12
+        for code in torch.unique(codes).tolist():
+            own = z[codes == code]
+            self.means[code] = own.mean(dim=0)
+            spread = own.T.cov() if len(own) > 1 else torch.zeros(z.shape[1], z.shape[1])
+            values, vectors = torch.linalg.eigh(spread.reshape(z.shape[1], z.shape[1]).double())
+            self.roots[code] = vectors * (values.clamp_min(0) + ridge).sqrt()
+
+    def draw(self, codes: Tensor) -> Tensor:
+        z = torch.empty(len(codes), len(next(iter(self.means.values()))))
+        for code in torch.unique(codes).tolist():
+            mine = codes == code
+            noise = torch.randn(int(mine.sum()), z.shape[1], dtype=torch.float64)
+            z[mine] = (self.means[code] + noise @ self.roots[code].T).float()
+        return z
+
+
+class BalancingGAN(nn.Module):
+    """BAGAN's players, begun from a trained auto-encoder: its decoder generates, its encoder discriminates."""
+
+    def __init__(self, pair: EncoderDecoder, n_classes: int) -> None:
+        super().__init__()
+        self.generator, self.n_classes = pair.decoder, n_classes
+        self.discriminator = nn.Sequential(
+            pair.encoder, nn.LeakyReLU(0.2), nn.Linear(pair.latent, n_classes + 1)
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        logits: Tensor = self.discriminator(x)
+        return logits
+
+
+class BAGANStep:
+    """Discriminator with C + 1 outputs, the last for fakes; classes of the fakes uniform (Mariani et al. 2018)."""
+
+    def __init__(self, draw: Callable[[Tensor], Tensor], lr: float = 5e-5) -> None:
+        self.draw, self.lr = draw, lr
+        self._optimizers: list[torch.optim.Optimizer] = []
+        self._gan: BalancingGAN | None = None
+
+    def setup(self, run: Run) -> None:
+        gan = run.network
+        assert isinstance(gan, BalancingGAN)
+        self._gan = gan
+        self._optimizers = [
+            torch.optim.Adam(part.parameters(), lr=self.lr, betas=(0.5, 0.999))
+            for part in (gan.discriminator, gan.generator)
+        ]
+
+    def __call__(self, model: Any, optimizer: Any, batch: Batch) -> Outcome:
+        gan, x, labels = self._gan, batch.inputs, batch.labels()
+        assert gan is not None
+        fakes = max(2, round(len(x) / gan.n_classes))  # as many fakes as a class has reals, on average
+        codes = torch.randint(gan.n_classes, (fakes,))
+        with torch.no_grad():
+            made = gan.generator(self.draw(codes))
+        told = torch.cat([labels, torch.full((fakes,), gan.n_classes)])
+        loss = F.cross_entropy(gan.discriminator(torch.cat([x, made])), told)
+        self._optimizers[0].zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        self._optimizers[0].step()
+        codes = torch.randint(gan.n_classes, (len(x),))
+        made = F.cross_entropy(gan.discriminator(gan.generator(self.draw(codes))), codes)
+        self._optimizers[1].zero_grad()
+        made.backward()  # type: ignore[no-untyped-call]
+        self._optimizers[1].step()
+        return Outcome(loss.detach(), {"generator": made.detach()})
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"optimizers": [part.state_dict() for part in self._optimizers]}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        for part, saved in zip(self._optimizers, state["optimizers"], strict=True):
+            part.load_state_dict(saved)
+
+
+class ReconstructionStep:
+    """Mean squared error of a reconstruction: the first stage of BAGAN."""
+
+    def __call__(self, model: Any, optimizer: Any, batch: Batch) -> Outcome:
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(batch.inputs), batch.inputs)
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        return Outcome(loss.detach())
