@@ -159,3 +159,34 @@ def test_a_budget_is_kept_and_what_was_left_out_is_said(data):
 def test_bad_input_is_named(data, call, message):
     with pytest.raises(ValueError, match=message):
         call(*data)
+
+
+def test_a_tight_budget_tunes_everybody_less_and_keeps_the_baselines(monkeypatch):
+    import equipoise.bench.compare.planning as planning
+
+    treatments = [t for t in all_treatments().values() if t.name in ("plain", "smote", "boosting", "blend")]
+    seconds = {"plain": 0.1, "smote": 0.1, "boosting": 0.8, "blend": 5.0}
+    monkeypatch.setattr(planning, "_time_fits", lambda *a: (seconds, []))
+
+    def plan(left):
+        return planning.make_plan(None, treatments, None, 0, minimum=5, n_jobs=1, left=lambda: left)
+
+    rich, tight, poor = plan(1000), plan(60), plan(30)
+    assert [t.name for t in rich.treatments] == ["plain", "smote", "boosting", "blend"]
+    for made, settings in ((rich, 4), (tight, 2), (poor, 1)):
+        assert made.settings == settings
+        assert {len(t.candidates) for t in made.treatments} == {settings}
+        assert {"plain", "smote", "boosting"} <= {t.name for t in made.treatments}
+    assert any("Blend" in note and "left out" in note for note in poor.notes)
+    assert any("over 1 instead of 4 settings" in note for note in poor.notes)
+
+
+def test_a_treatment_that_fails_is_left_out_and_named(data):
+    def broken(task, seed):
+        raise ValueError("no luck")
+
+    X, y = data
+    bad = dataclasses.replace(THRESHOLD, name="bad", label="Bad", build=broken)
+    result = compare(X, y, treatments=[PLAIN, bad], repeats=1, random_state=0)
+    assert list(result.treatments) == ["plain"]
+    assert any("Bad was left out: it failed (ValueError: no luck)" in note for note in result.notes)

@@ -18,6 +18,8 @@ from equipoise._core.random import derive_seed
 from equipoise.bench.compare.decisions import decide, prior_weights, tune_weights
 from equipoise.bench.treatments import Task, Treatment
 
+INNER_SPLITS = 3
+
 
 @dataclass(frozen=True)
 class Fold:
@@ -91,7 +93,7 @@ def tune(treatment: Treatment, task: Task, rows: IntArray, seed: int) -> tuple[i
     """
     y = task.y[rows]
     counts = np.bincount(y, minlength=task.n_classes)
-    n_splits = int(np.clip(counts[counts > 0].min(), 2, 3))
+    n_splits = int(np.clip(counts[counts > 0].min(), 2, INNER_SPLITS))
     splitter = StratifiedKFold(n_splits, shuffle=True, random_state=derive_seed(seed, "inner"))
     splits = list(splitter.split(np.zeros(len(y)), y))
     prior = counts / counts.sum()

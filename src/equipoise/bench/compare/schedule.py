@@ -8,17 +8,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from equipoise._core.files import replacing
+from equipoise._core.files import read_json, replacing, write_json
 from equipoise._core.progress import Progress
 from equipoise.bench.compare.folds import CellResult, Fold, run_cell
+from equipoise.bench.compare.planning import Plan, make_plan, with_settings
 from equipoise.bench.treatments import Task, Treatment
 
 Key = tuple[str, int]
-SAFETY = 1.2  # times the first fold's seconds is what later folds are expected to take
-PILOT_SHARE = 0.4  # of the budget may go by until every treatment has finished its first fold
+PILOT_SHARE = 0.5  # of the budget may go by until every treatment has finished its first fold
 
 
 class CellStore:
@@ -32,6 +33,19 @@ class CellStore:
         assert self.folder is not None
         what = (self.tag, treatment.name, repr(list(treatment.candidates)), fold.number, len(fold.train))
         return self.folder / f"{hashlib.blake2b(repr(what).encode(), digest_size=12).hexdigest()}.npz"
+
+    def load_plan(self) -> dict[str, Any] | None:
+        """What the run that was killed had decided to compare."""
+        if self.folder is None or not (self.folder / f"{self.tag}.json").is_file():
+            return None
+        try:
+            return dict(read_json(self.folder / f"{self.tag}.json"))
+        except ValueError:
+            return None
+
+    def save_plan(self, plan: dict[str, Any]) -> None:
+        if self.folder is not None:
+            write_json(self.folder / f"{self.tag}.json", plan)
 
     def load(self, treatment: Treatment, fold: Fold) -> CellResult | None:
         if self.folder is None:
@@ -104,6 +118,9 @@ def run_schedule(
     cells: dict[Key, CellResult] = {}
     notes: list[str] = []
     kept = list(treatments)
+    if budget is not None:
+        plan = _planned(task, kept, folds[0], store, seed, minimum, n_jobs, clock)
+        kept, notes = plan.treatments, list(plan.notes)
     with (
         Progress(len(kept) * len(folds), "comparing", verbose) as bar,
         _Workers(task, seed, n_jobs) as workers,
@@ -128,8 +145,6 @@ def run_schedule(
                 notes.append(f"{treatment.label} was left out: one fold took longer than the budget allows.")
             kept = [t for t in kept if t.name in finished]
             cells.update({(name, fold.number): cell for name, cell in finished.items()})
-            if pilot:
-                kept = _afford(kept, cells, minimum, n_jobs, clock, notes)
             if not kept:
                 raise ValueError("the budget is too small for even one treatment: give it more time")
     names = {t.name for t in kept}
@@ -140,29 +155,32 @@ def run_schedule(
     return {key: cell for key, cell in cells.items() if key[0] in names and key[1] < whole}, notes
 
 
-def _fold_seconds(cells: dict[Key, CellResult], kept: list[Treatment], fold: Fold) -> float:
-    names = {t.name for t in kept}
-    return sum(c.seconds for (name, _), c in cells.items() if name in names) / max(fold.number, 1)
-
-
-def _afford(
-    kept: list[Treatment],
-    cells: dict[Key, CellResult],
+def _planned(
+    task: Task,
+    treatments: list[Treatment],
+    fold: Fold,
+    store: CellStore,
+    seed: int,
     minimum: int,
     n_jobs: int,
     clock: _Clock,
-    notes: list[str],
-) -> list[Treatment]:
-    """Leave out the most elaborate treatments, baselines last, until one whole repeat fits into what is left."""
-    kept = sorted(kept, key=lambda t: (not t.baseline, t.order))
-    while len(kept) > 1:
-        needed = (minimum - 1) * sum(cells[t.name, 0].seconds for t in kept) / n_jobs
-        if SAFETY * needed <= clock.left():
-            break
-        slow = kept.pop()
-        seconds = cells[slow.name, 0].seconds
-        notes.append(f"{slow.label} was left out: a fold takes {seconds:.0f} s, too long for the budget.")
-    return sorted(kept, key=lambda t: (t.order, t.name))
+) -> Plan:
+    """The plan of the run that is resumed, or a new one."""
+    names = [t.name for t in treatments]
+    saved = store.load_plan()
+    if saved is not None and set(saved["kept"]) <= set(names):
+        kept = [with_settings(t, saved["settings"]) for t in treatments if t.name in saved["kept"]]
+        return Plan(kept, saved["settings"], saved["notes"])
+    plan = make_plan(task, treatments, fold, seed, minimum, n_jobs, clock.left)
+    store.save_plan(
+        {"kept": [t.name for t in plan.treatments], "settings": plan.settings, "notes": plan.notes}
+    )
+    return plan
+
+
+def _fold_seconds(cells: dict[Key, CellResult], kept: list[Treatment], fold: Fold) -> float:
+    names = {t.name for t in kept}
+    return sum(c.seconds for (name, _), c in cells.items() if name in names) / max(fold.number, 1)
 
 
 def _run_fold(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from equipoise.bench.compare.result import Comparison
 from equipoise.bench.compare.scores import METRICS
 from equipoise.report import COLORS, Figure, Interval, Note, Section, Table, Text, new_figure, plain
@@ -51,9 +53,10 @@ def score_figure(result: Comparison, names: list[str], recommended: str | None =
     labels = [plain(name.replace("_", " ")) for name in reversed(names)]
     full = [plain(result.treatments[name].label) for name in reversed(names)]
     traces = []
-    for metric, color, symbol in (
-        ("balanced_accuracy", COLORS["accent"], "circle"),
-        ("average_precision", COLORS["minority"], "diamond"),
+    places = np.arange(len(names))
+    for metric, color, symbol, shift in (
+        ("balanced_accuracy", COLORS["accent"], "circle", 0.13),
+        ("average_precision", COLORS["minority"], "diamond", -0.13),
     ):
         label = next(text for name, text, _ in METRICS if name == metric)
         rows = (
@@ -61,7 +64,7 @@ def score_figure(result: Comparison, names: list[str], recommended: str | None =
         )
         traces.append(
             go.Scatter(
-                x=rows["mean"], y=labels, mode="markers", name=label,
+                x=rows["mean"], y=places + shift, mode="markers", name=label,
                 marker={"color": color, "size": 10, "symbol": symbol},
                 error_x={
                     "type": "data", "symmetric": False, "color": color, "thickness": 1.4, "width": 3,
@@ -73,6 +76,7 @@ def score_figure(result: Comparison, names: list[str], recommended: str | None =
             )
         )  # fmt: skip
     figure = new_figure(*traces, x="mean and 95 % interval")
+    figure.update_yaxes(tickvals=places, ticktext=labels, range=[-0.6, len(names) - 0.4], showgrid=False)
     return Figure(
         figure,
         caption="Balanced accuracy judges the decisions, average precision the ranking behind them.",
