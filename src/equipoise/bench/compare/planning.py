@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from equipoise.bench.compare.folds import INNER_SPLITS, Fold, fit_candidate
 from equipoise.bench.treatments import Task, Treatment
@@ -75,13 +78,17 @@ def _time_fits(
     seconds: dict[str, float] = {}
     notes: list[str] = []
     enough = left() * (1 - TIMING_SHARE)
+    few = np.concatenate([fold.train[task.y[fold.train] == c][:10] for c in range(task.n_classes)])
     for treatment in sorted(treatments, key=lambda t: (not t.baseline, t.order)):
         if seconds and left() < enough:
             notes.append(f"{treatment.label} was left out: the budget leaves no time to try it.")
             continue
+        candidate = min(1, len(treatment.candidates) - 1)
+        with contextlib.suppress(Exception):  # a few rows first: importing a library is not part of a fit
+            fit_candidate(treatment, task, candidate, few, seed)
         started = time.perf_counter()
         try:
-            fit_candidate(treatment, task, min(1, len(treatment.candidates) - 1), fold.train, seed)
+            fit_candidate(treatment, task, candidate, fold.train, seed)
         except Exception as error:  # one treatment that fails must not lose the others
             notes.append(f"{treatment.label} was left out: it failed ({type(error).__name__}: {error}).")
             continue
