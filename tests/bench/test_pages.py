@@ -60,6 +60,14 @@ def test_small_is_better_for_losses():
     assert found.best.loc["one"].tolist() == [False, True]
 
 
+def test_nobody_is_best_where_the_name_does_not_tell_what_is_better():
+    frame = frame_of({"a": [0.9, 0.8], "b": [0.1, 0.2]}).rename(columns={"auc": "overlap"})
+    found = score(frame, read_layout(frame, ["method", "dataset", "seed"]), "overlap")
+    assert not found.best.to_numpy().any()
+    assert not found.tied.to_numpy().any()
+    assert format_score(found, "one", "a") == "0.850 ± 0.071"
+
+
 def test_layout_without_methods_takes_the_first_axis_that_varies():
     frame = pd.DataFrame(
         {

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from equipoise.bench.plots import curves_picture, ranks_picture, time_quality_picture
-from equipoise.bench.scores import Layout, Scores, format_score, greater_is_better, read_layout, score
+from equipoise.bench.scores import Layout, Scores, direction, format_score, read_layout, score
 from equipoise.bench.spec import Spec, named_spec, spec_names
 from equipoise.bench.store import Store, StoreError
 from equipoise.metrics.significance import (
@@ -49,7 +49,8 @@ def study_report(store: Store, study: Mapping[str, Any]) -> Report:
     sections = [Section("The study", list(_about(study, spec, records, store.path.name)))]
     if spec is not None and spec.page is not None and len(frame):
         sections += list(spec.page(frame, spec))
-    if len(frame):
+    own_page = spec is not None and spec.page is not None
+    if len(frame) and (study["metrics"] or not own_page):
         settings = list(dict.fromkeys(key for record in records for key in record["settings"]))
         sections += _generic(frame, read_layout(frame, settings, study["metrics"]), study["name"], spec)
     sections += _problems(records)
@@ -122,7 +123,7 @@ def _generic(frame: pd.DataFrame, layout: Layout, name: str, spec: Spec | None) 
     paper = spec.paper if spec is not None else {}
     for scores in all_scores:
         blocks: list[Block] = [_score_table(scores), *_paper_beside(scores, paper)]
-        if scores.mean.shape[1] > 1 and len(scores.complete) > 1:
+        if scores.mean.shape[1] > 1 and len(scores.complete) > 1 and direction(scores.metric):
             blocks += list(_over_blocks(scores, name))
         sections.append(Section(scores.metric, blocks))
     if all_scores and frame["cell_seconds"].notna().all():
@@ -136,9 +137,12 @@ def _generic(frame: pd.DataFrame, layout: Layout, name: str, spec: Spec | None) 
 def _score_table(scores: Scores) -> Table:
     """Methods or blocks down the side, whichever are more."""
     methods, blocks = list(scores.mean.columns), list(scores.mean.index)
-    better = "higher" if greater_is_better(scores.metric) else "lower"
-    plural = f"over {scores.repeats} repeats" if scores.repeats > 1 else "of one run each"
-    caption = f"{scores.metric} ({better} is better), mean ± standard deviation {plural}; {_MARKS}."
+    better = {1: " (higher is better)", -1: " (lower is better)", 0: ""}[direction(scores.metric)]
+    plural = (
+        f"mean ± standard deviation over {scores.repeats} repeats" if scores.repeats > 1 else "one run each"
+    )
+    marks = f"; {_MARKS}" if better else ""
+    caption = f"{scores.metric}{better}, {plural}{marks}."
     if len(blocks) > len(methods) or len(methods) <= _MOST_COLUMNS < len(blocks):
         rows = [[str(block), *(format_score(scores, block, m) for m in methods)] for block in blocks]
         return Table(["", *map(str, methods)], rows, caption)
@@ -168,7 +172,7 @@ def _number(value: Any) -> Any:
 
 def _over_blocks(scores: Scores, name: str) -> Iterator[Block]:
     """Tests over data sets: Friedman, Shaffer's post-hoc with its diagram, and each method against the best."""
-    table, up = scores.complete, greater_is_better(scores.metric)
+    table, up = scores.complete, direction(scores.metric) > 0
     comparison = pairwise(table, correction="shaffer", greater_is_better=up)
     if table.shape[1] > 2:
         overall = friedman(table, greater_is_better=up)

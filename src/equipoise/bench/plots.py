@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from equipoise.bench.scores import Layout, Scores, greater_is_better
+from equipoise.bench.scores import Layout, Scores, direction
 from equipoise.metrics.significance import Comparison, plot_critical_difference
 from equipoise.report import COLORS, PALETTE, Picture
 
@@ -42,8 +42,8 @@ def time_quality_picture(frame: pd.DataFrame, layout: Layout, scores: Scores, na
     ax.xaxis.set_minor_formatter(NullFormatter())
     ax.set_xlabel("seconds a cell, tuning included")
     figure.legend(loc="outside right center", fontsize=8, frameon=False)
-    arrow = "higher" if greater_is_better(scores.metric) else "lower"
-    ax.set_ylabel(f"{scores.metric} ({arrow} is better)")
+    arrow = {1: " (higher is better)", -1: " (lower is better)", 0: ""}[direction(scores.metric)]
+    ax.set_ylabel(scores.metric + arrow)
     return Picture.from_matplotlib(
         figure, name, "Time against quality, means over all cells.", "Scatter plot"
     )

@@ -17,7 +17,11 @@ from equipoise.metrics.significance import correlated_t
 
 REPEATS = ("seed", "fold")
 _HIDDEN = ("folds", "inner_folds", "trials", "tune_metric", "max_rows", "metrics")
-_LOSSES = ("loss", "error", "brier", "cost", "distance", "fid", "_mae", "_mse")
+_LOSSES = ("loss", "error", "brier", "cost", "distance", "fid", "mae", "mse", "deviation")
+_GAINS = (
+    "accuracy", "acsa", "auc", "precision", "recall", "sensitivity", "specificity", "f1", "g_mean", "gmean",
+    "coverage", "density", "score",
+)  # fmt: skip
 CONFIDENCE = 0.95
 
 
@@ -92,16 +96,18 @@ def _is_curve(column: pd.Series[Any]) -> bool:
     return bool(column.map(one).any())
 
 
-def greater_is_better(metric: str) -> bool:
-    """By the list of metrics, or else by the name: losses, errors and distances are better small.
+def direction(metric: str) -> int:
+    """+1 if more is better, −1 if less is, 0 if the name does not tell: then nobody is called best.
 
-    >>> greater_is_better("auc"), greater_is_better("log_loss"), greater_is_better("test_error")
-    (True, False, False)
+    >>> direction("auc"), direction("log_loss"), direction("test_error"), direction("overlap")
+    (1, -1, -1, 0)
     """
-    base = metric.partition("(")[0]
+    base = metric.partition("(")[0].lower()
     if base in METRICS:
-        return METRICS[base].greater_is_better
-    return not any(word in base.lower() for word in _LOSSES)
+        return METRICS[base].sign
+    if any(word in base for word in _LOSSES):
+        return -1
+    return int(any(word in base for word in _GAINS))
 
 
 @dataclass(frozen=True)
@@ -132,11 +138,10 @@ def score(frame: pd.DataFrame, layout: Layout, metric: str) -> Scores:
     groups = table.groupby(["block", "method"], sort=False)["value"]
     mean = groups.mean().unstack("method").reindex(index=blocks, columns=methods)
     spread = groups.std(ddof=1).unstack("method").reindex(index=blocks, columns=methods)
-    sign = 1 if greater_is_better(metric) else -1
-    top = (sign * mean).max(axis=1)
-    best = (sign * mean).eq(top, axis=0)
+    sign = direction(metric)
+    best = (sign * mean).eq((sign * mean).max(axis=1), axis=0) & (sign != 0)
     tied = pd.DataFrame(False, index=blocks, columns=methods)
-    for row, block in enumerate(blocks):
+    for row, block in enumerate(blocks if sign else []):
         part = table[table["block"] == block]
         wide = sign * part.pivot_table(index="repeat", columns="method", values="value", sort=False)
         leader = methods[int(best.to_numpy()[row].argmax())]

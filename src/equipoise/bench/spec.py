@@ -44,9 +44,10 @@ class Spec:
         What differs from the paper, for the page.
     page : callable, optional
         ``page(results, spec)`` with a DataFrame of finished cells (a column a setting and a result)
-        returns the study's own sections; without it the page has the generic tables.
+        returns the study's own sections; the generic tables follow if ``metrics`` are named.
     metrics : sequence of str
-        The results that are quality measures, for the generic tables; empty means every number.
+        The results that the generic tables show; empty means every number, or none beside a ``page``. The
+        best is marked where the name tells what is better (a metric of Equipoise, an accuracy, an error).
     requires_data : sequence of str
         Data that must be on this machine before anything runs: names of ``bench.data`` (``"ecoli"``,
         ``"mvtec-bottle"``, ...), or ``"mnist"``, ``"fashion-mnist"``, ``"cifar10"``, ``"pneumoniamnist"``.
