@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -73,10 +74,13 @@ class LPLLoss(Loss):
         self.spread = float(check_in_range("spread", spread, 0))
         self.step_size = None if step_size is None else float(check_positive("step_size", step_size))
         bounds = perturbation_bounds(self.class_counts.numpy(), self.split, self.bound, self.spread)
+        self.steps = None if self.step_size is None else math.ceil(np.abs(bounds).max() / self.step_size)
         self.register_buffer("bounds", torch.as_tensor(bounds, dtype=torch.float32))
 
     def per_sample(self, logits: Tensor, target: Tensor, **needs: Tensor) -> Tensor:
-        return functional.lpl_loss(logits, target, self.bounds, step_size=self.step_size, reduction="none")
+        return functional.lpl_loss(
+            logits, target, self.bounds, step_size=self.step_size, steps=self.steps, reduction="none"
+        )
 
     def extra_repr(self) -> str:
         return f"split={self.split}, bound={self.bound}, spread={self.spread}, step_size={self.step_size}"

@@ -337,9 +337,10 @@ def cells(
     plan = [
         *product(top, seeds[:1], first, lrs, [1]),
         *product(top, seeds, first, lr, [1]),
-        *product(top, seeds, [m for m in first if m in LONGER], lr, [longer]),
-        *product(ratios, seeds, first, lr, [1]),
+        *product(ratios[1:], seeds, [m for m in first if m in (*BASELINES, "NENum")], lr, [1]),
+        *product(ratios[1:], seeds, first, lr, [1]),
         *product(top, seeds, others, lr, [1]),
+        *product(top, seeds, [m for m in first if m in LONGER], lr, [longer]),
     ]
     for ratio, seed, method, rate, times in plan:
         size = int(exponential_counts(head, 10, ratio).sum())

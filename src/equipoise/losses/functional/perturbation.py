@@ -132,19 +132,22 @@ def _class_step(logits: Tensor, target: Tensor, length: Tensor) -> Tensor:
 
 @torch.no_grad()
 def lpl_perturbation(
-    logits: Tensor, target: Tensor, bounds: Tensor, step_size: float | None = None
+    logits: Tensor, target: Tensor, bounds: Tensor, step_size: float | None = None, steps: int | None = None
 ) -> Tensor:
     """The perturbation δ_y of each sample's logits, one a class, of length at most |bound_y|.
 
-    It climbs the class's mean loss if the bound is positive (tail: positive augmentation) and descends if
-    negative (head). One normalized step of the bound's length, or, with ``step_size`` α, steps of length α
-    until the bound, each along the gradient at the perturbed logits.
+    It climbs the class's mean loss if the bound is positive (tail: positive augmentation) and descends if negative
+    (head). One normalized step of the bound's length, or, with ``step_size`` α, steps of length α until the bound,
+    each along the gradient at the perturbed logits. ``steps`` is how many the largest bound needs; without it the
+    bounds are looked at, which a full-graph ``torch.compile`` does not allow.
     """
     bound = bounds.to(logits.dtype)[target]
     if step_size is None:
         return _class_step(logits, target, bound)
+    if steps is None:
+        steps = math.ceil(float(bounds.abs().max()) / step_size)
     shift = torch.zeros_like(logits)
-    for step in range(math.ceil(float(bounds.abs().max()) / step_size)):
+    for step in range(steps):
         length = (bound.abs() - step * step_size).clamp(0, step_size) * bound.sign()
         shift = shift + _class_step(logits + shift, target, length)
     return shift
@@ -156,15 +159,16 @@ def lpl_loss(
     bounds: Tensor,
     *,
     step_size: float | None = None,
+    steps: int | None = None,
     reduction: str = "mean",
 ) -> Tensor:
     """Cross-entropy of logits under a class-level perturbation (Li, Su, Wu & Zhang 2022).
 
-    ``bounds`` (C,) is positive for classes to augment and negative for classes to hold back. The
-    perturbation is a constant of the gradient.
+    ``bounds`` (C,) is positive for classes to augment and negative for classes to hold back. The perturbation is a
+    constant of the gradient; see :func:`lpl_perturbation`.
     """
     logits = promote(input)
-    shift = lpl_perturbation(logits.detach(), target, bounds, step_size)
+    shift = lpl_perturbation(logits.detach(), target, bounds, step_size, steps)
     return reduce_loss(negative_log_likelihood(shift.add_(logits), target), reduction)
 
 
