@@ -49,10 +49,11 @@ def test_the_rate_is_chosen_on_validation_data_for_all():
 def test_page():
     sections = page(results(), SPEC)
     titles = [section.title for section in sections]
-    assert titles[1:4] == [
+    parts = {
         f"Fashion-MNIST-LT {part}"
         for part in ("100 : 1, 50 epochs", "100 : 1, 150 epochs", "10 : 1, 30 epochs")
-    ]
+    }
+    assert parts == set(titles[1:4])
     assert titles[-1] == "Sample weights (Fig 7)"
 
 
