@@ -103,7 +103,9 @@ def _perceptron(dataset: str, fraction: float, reweight: bool, seed: tuple[int, 
     normals = generator.permutation(np.flatnonzero(labels == 0))
     test = np.concatenate([anomalies[:_HELD_OUT], normals[:_HELD_OUT]])
     anomalies, normals = anomalies[_HELD_OUT:], normals[_HELD_OUT:]
-    reduce = PCA(30, whiten=True, random_state=0).fit(inputs[np.concatenate([anomalies, normals])])
+    reduce = PCA(30, whiten=True, svd_solver="randomized", random_state=0).fit(
+        inputs[np.concatenate([anomalies, normals])]
+    )
     positives, negatives = _split(min(len(anomalies), len(normals)), fraction)
     rows = np.concatenate([anomalies[:positives], normals[:negatives]])
     model = Perceptron(

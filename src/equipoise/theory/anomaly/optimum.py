@@ -134,7 +134,7 @@ def _maximise(score: Callable[[FloatArray], FloatArray], shape: tuple[int, ...],
         high = np.clip(fraction + shrink * half, LOWEST, HIGHEST)
     top = np.maximum(coarse.max(axis=-1), values.max(axis=-1))
     # (b - b0)² bends by 2(db/dρ)²
-    width = 0.02 / np.sqrt(0.5 * curvature) if square else _width(logit, coarse, top)
+    width = 0.02 / np.sqrt(np.maximum(0.5 * curvature, 1e-12)) if square else _width(logit, coarse, top)
     nothing = np.full(shape, np.nan)
     return Optimum(fraction, nothing, nothing, nothing, width, curvature, interior)
 
