@@ -18,7 +18,7 @@ for fraction, overlap, bias, score in zip(
     s.train_fraction, s.overlap, s.bias, s.metrics().balanced_accuracy, strict=True
 ):
     print(
-        f"trained on {fraction:.0%} anomalies: overlap {overlap:.3f}, bias {bias:+.3f}, balanced accuracy {score:.3f}"
+        f"at {fraction:.0%} anomalies: overlap {overlap:.3f}, bias {bias:+.3f}, balanced accuracy {score:.3f}"
     )
 
 for objective in ("overlap", "precision", "f1"):
