@@ -50,6 +50,10 @@ CANNOT: dict[str, dict[str, str]] = {
         "check_sample_weight_equivalence_on_dense_data": _ORDER,
         "check_sample_weight_equivalence_on_sparse_data": _ORDER,
     },
+    "MetaClassifier": {
+        "check_sample_weight_equivalence_on_dense_data": _ORDER,
+        "check_sample_weight_equivalence_on_sparse_data": _ORDER,
+    },
     "ConditionalClassifier": {
         "check_sample_weight_equivalence_on_dense_data": _ORDER,
         "check_sample_weight_equivalence_on_sparse_data": _ORDER,
@@ -74,12 +78,21 @@ def as_list(mark: pytest.MarkDecorator) -> pytest.MarkDecorator:
 
 
 def build(cls: type) -> Any:
-    params = (
-        _quick_conditional() if cls.__name__ == "ConditionalClassifier" else dict(QUICK.get(cls.__name__, {}))
-    )
+    around = {"ConditionalClassifier": _quick_conditional, "MetaClassifier": _quick_meta}
+    quick = around.get(cls.__name__)
+    params = dict(QUICK.get(cls.__name__, {})) if quick is None else quick()
     if "random_state" in inspect.signature(cls).parameters:
         params.setdefault("random_state", 0)
     return cls(**params)
+
+
+def _quick_meta() -> dict[str, Any]:
+    from equipoise.classifiers import NeuralClassifier
+
+    base = NeuralClassifier(
+        module_params={"hidden": (16,)}, epochs=12, batch_size=32, lr=0.1, optimizer="sgd"
+    )
+    return {"estimator": base, "meta_set": 1, "warmup": 0.75}
 
 
 def expected_failures(estimator: Any) -> dict[str, str]:

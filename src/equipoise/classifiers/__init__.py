@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from equipoise.classifiers.autoencoder import AutoencoderClassifier
     from equipoise.classifiers.conditional import ConditionalClassifier
     from equipoise.classifiers.generative import GenerativeClassifier
+    from equipoise.classifiers.meta import MetaClassifier
     from equipoise.classifiers.neural import NeuralClassifier
     from equipoise.classifiers.regression import ConditionalRegressor
     from equipoise.classifiers.resampled import ResampledClassifier
@@ -18,6 +19,7 @@ _HOMES = {
     "ConditionalClassifier": "equipoise.classifiers.conditional",
     "AutoencoderClassifier": "equipoise.classifiers.autoencoder",
     "GenerativeClassifier": "equipoise.classifiers.generative",
+    "MetaClassifier": "equipoise.classifiers.meta",
     "NeuralClassifier": "equipoise.classifiers.neural",
     "ResampledClassifier": "equipoise.classifiers.resampled",
 }
@@ -27,6 +29,7 @@ __all__ = [
     "ConditionalClassifier",
     "ConditionalRegressor",
     "GenerativeClassifier",
+    "MetaClassifier",
     "NeuralClassifier",
     "ResampledClassifier",
 ]

@@ -105,6 +105,8 @@ class NeuralClassifier(_NetworkClassifier):
         Class shares of the data; sample weights count.
     training_prior_ : ndarray
         The prior that the posterior was trained to, through sampler, class weights and loss.
+    step_state_ : dict or None
+        What the step knew in the end, as in a checkpoint; a loaded classifier has none.
 
     Examples
     --------
@@ -203,6 +205,7 @@ class NeuralClassifier(_NetworkClassifier):
         self.history_ = pd.DataFrame(done.history)
         self.data_prior_ = targets.prior()
         self.training_prior_ = done.training_prior
+        self.step_state_ = done.step_state
         return self
 
     def _job(self, inputs: Tensor, targets: Targets, seed: int) -> Job:

@@ -19,6 +19,8 @@ from equipoise.classifiers.ledger import trained_prior
 from equipoise.losses import get_loss
 from equipoise.networks import build_network
 from equipoise.training import Callback, Sampler, Step, TensorData, fit
+from equipoise.training.checkpoint import pack, unpack
+from equipoise.training.steps import call_if_there
 
 
 @dataclass
@@ -49,6 +51,7 @@ class Done:
     weights: dict[str, Tensor]
     history: list[dict[str, float]]
     training_prior: FloatArray
+    step_state: Any = None
 
 
 def train_job(fabric: Any, job: Job) -> Done:
@@ -58,16 +61,18 @@ def train_job(fabric: Any, job: Job) -> Done:
     from safetensors.torch import load
 
     # A tensor would travel as a handle to memory that dies with its process; bytes arrive.
-    packed, done = fabric.launch(_train_there, job)
-    return replace(done, weights=load(packed))
+    packed, tree, done = fabric.launch(_train_there, job)
+    weights, step_state = unpack(tree, load(packed))
+    return replace(done, weights=weights, step_state=step_state)
 
 
-def _train_there(fabric: Any, job: Job) -> tuple[bytes, Done]:
+def _train_there(fabric: Any, job: Job) -> tuple[bytes, Any, Done]:
     from safetensors.torch import save
 
     done = _train(fabric, job)
-    packed = save({name: value.contiguous() for name, value in done.weights.items()})
-    return packed, replace(done, weights={})
+    tensors: dict[str, Tensor] = {}
+    tree = pack([done.weights, done.step_state], tensors)
+    return save(tensors), tree, replace(done, weights={}, step_state=None)
 
 
 def _train(fabric: Any, job: Job) -> Done:
@@ -95,7 +100,7 @@ def _train(fabric: Any, job: Job) -> Done:
         class_weight=None if run.class_weight is None else run.class_weight.cpu(),
         loss=job.loss,
     )
-    return Done(weights, run.history, prior)
+    return Done(weights, run.history, prior, call_if_there(run.step, "state_dict"))
 
 
 def build_optimizer(

@@ -330,7 +330,9 @@ class BilevelStep:
         tangent: Callable[[Tensors], Tensor],
     ) -> Tensor:
         """Update Ω; returns the meta loss at the virtual weights."""
-        value, meta_gradient, direct = self._meta_gradient(network, ahead.weights, batch, omega)
+        value, meta_gradient, direct = self._meta_gradient(
+            network, ahead.weights, self._meta_rows(batch, len(seen.target)), omega
+        )
         w = ahead.direction(meta_gradient)
         (whole,), _ = gather_rows(promote(tangent(w)))
         head = _head(network).weight
@@ -341,12 +343,15 @@ class BilevelStep:
         )
         return value
 
+    def _meta_rows(self, batch: Batch, size: int) -> Tensor:
+        """The same in all processes: a few rows are not worth sharing."""
+        rows = self.meta.draw(self.meta_batch_size or size, batch.generator)
+        return rows.to(self.meta.targets.device)
+
     def _meta_gradient(
-        self, network: nn.Module, weights: Tensors, batch: Batch, omega: list[Tensor]
+        self, network: nn.Module, weights: Tensors, rows: Tensor, omega: list[Tensor]
     ) -> tuple[Tensor, Tensors, list[Tensor | None]]:
         """The meta loss at Θ̂, its gradient by Θ̂, and by Ω directly (nothing for cross-entropy)."""
-        rows = self.meta.draw(self.meta_batch_size or max(len(batch), 1), batch.generator)
-        rows = rows.to(self.meta.targets.device)
         targets = self.meta.targets[rows]
         leaves = {name: p.detach().requires_grad_() for name, p in weights.items()}
         with statistics_kept(network, nn.Identity()), self._autocast():
