@@ -213,6 +213,8 @@ class BilevelStep:
                              "take 'bf16-mixed'")  # fmt: skip
         self._run = run
         self.loss.to(run.fabric.device)
+        for p in self.loss.parameters():  # spawned processes share memory, and each updates its own
+            p.data = p.data.clone()
         self.meta.to(run.fabric.device)
         targets = run.data.labels()
         if not torch.isin(self.meta.targets, targets).any():
