@@ -159,7 +159,8 @@ def run_cell(
 
 def page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
     sections = []
-    for (dataset, ratio), at in results.groupby(["dataset", "ratio"], sort=False):
+    groups: Any = results.groupby(["dataset", "ratio"], sort=False)
+    for (dataset, ratio), at in groups:
         errors = at.pivot(index="seed", columns="method", values="test_error")
         blocks: list[Block] = [_table(at, errors, int(ratio)), *_verdict(errors)]
         kind = "balanced" if ratio == 1 else f"long-tailed, {ratio:g} : 1"
@@ -167,9 +168,10 @@ def page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
     return sections
 
 
-def _spread(values: pd.Series[float]) -> str:
+def _spread(column: pd.Series[Any]) -> str:
+    values = column.to_numpy(dtype=np.float64)
     mean = f"{values.mean():.2f}"
-    return f"{mean} ± {values.sem():.2f}" if len(values) > 1 else mean
+    return f"{mean} ± {values.std(ddof=1) / np.sqrt(len(values)):.2f}" if len(values) > 1 else mean
 
 
 def _table(at: pd.DataFrame, errors: pd.DataFrame, ratio: int) -> Table:
@@ -196,9 +198,9 @@ def _verdict(errors: pd.DataFrame) -> Iterator[Block]:
     rows: list[list[Any]] = []
     for method in METHODS:
         if method in errors and method != "Meta-ENum":
-            gain = (errors[method] - errors["Meta-ENum"]).dropna()
+            gain = (errors[method] - errors["Meta-ENum"]).dropna().to_numpy(dtype=np.float64)
             if len(gain):
-                error = float(gain.sem()) if len(gain) > 1 else float("nan")
+                error = float(gain.std(ddof=1) / np.sqrt(len(gain))) if len(gain) > 1 else float("nan")
                 rows.append(
                     [method, f"{gain.mean():+.2f}", None if np.isnan(error) else error, _word(gain, error)]
                 )
@@ -210,7 +212,7 @@ def _verdict(errors: pd.DataFrame) -> Iterator[Block]:
         yield Text("Meta-ENum has no seed in common with another method yet.")
 
 
-def _word(gain: pd.Series[float], error: float) -> str:
+def _word(gain: npt.NDArray[np.float64], error: float) -> str:
     if np.isnan(error):
         return "not told: one seed"
     if abs(gain.mean()) <= error:
