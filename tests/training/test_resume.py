@@ -21,6 +21,7 @@ from equipoise.training import (
     Callback,
     Checkpoint,
     DeferredReweighting,
+    FlipAndShift,
     Outcome,
     PlainStep,
     TensorData,
@@ -150,9 +151,12 @@ def test_state_round_trip(tmp_path):
         "array": np.arange(3.0),
     }
     state["shared"] = state["tensors"][0]
+    state["images"] = torch.randn(2, 3, 4, 5).contiguous(memory_format=torch.channels_last)
     save_state(tmp_path / "state", state)
     again = load_state(tmp_path / "state")
     assert again[3] == state[3]
+    assert torch.equal(again["images"], state["images"])
+    assert again["images"].stride() == state["images"].stride()
     assert again["dict"] == state["dict"]
     assert all(
         torch.equal(one, two) and one.dtype == two.dtype
@@ -231,3 +235,19 @@ def test_every_loss_is_resumed_whole(loss, tmp_path):
     resumed = NeuralClassifier(**params, checkpoint=tmp_path, callbacks=[Interrupt(9)]).fit(X, y)
     assert np.array_equal(whole.predict_proba(X, prior="train"), resumed.predict_proba(X, prior="train"))
     assert np.array_equal(whole.training_prior_, resumed.training_prior_)
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "sgd"])
+@pytest.mark.parametrize("module", ["convnet", "resnet8"])
+def test_networks_of_images_are_resumed_whole(module, optimizer, tmp_path):
+    """Their weights and momenta lie in memory with channels last, and must again after loading."""
+    X, y = np.random.default_rng(0).random((60, 3, 8, 8)), np.arange(60) % 3
+    params = {"module": module, "optimizer": optimizer, "epochs": 4, "batch_size": 20, "random_state": 0}
+    params |= {"augment": FlipAndShift(1), "step_params": {"clip": 0.5}}
+    whole = NeuralClassifier(**params, callbacks=[Interrupt(9)]).fit(X, y)
+    with pytest.raises(KeyboardInterrupt):
+        NeuralClassifier(**params, checkpoint=tmp_path, callbacks=[Interrupt(3)]).fit(X, y)
+    resumed = NeuralClassifier(**params, checkpoint=tmp_path, callbacks=[Interrupt(9)]).fit(X, y)
+    weights = resumed.network_.state_dict()
+    for name, value in whole.network_.state_dict().items():
+        assert torch.equal(value, weights[name]), name

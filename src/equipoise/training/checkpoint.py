@@ -35,7 +35,7 @@ def pack(value: Any, tensors: dict[str, Tensor], path: str = "state") -> Any:
         value = torch.from_numpy(np.ascontiguousarray(value))
     if isinstance(value, Tensor):
         tensors[path] = value.detach().cpu().contiguous().clone()
-        return {"tensor": path}
+        return {"tensor": path, **_layout(value)}
     if isinstance(value, dict):
         return {"dict": [[_key(key), pack(item, tensors, f"{path}.{key}")] for key, item in value.items()]}
     if isinstance(value, tuple):
@@ -47,6 +47,18 @@ def pack(value: Any, tensors: dict[str, Tensor], path: str = "state") -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise TypeError(f"a checkpoint holds tensors, numbers, strings, lists and dicts; {path} is {value!r}")
+
+
+_LAYOUTS = {"channels_last": torch.channels_last, "channels_last_3d": torch.channels_last_3d}
+
+
+def _layout(tensor: Tensor) -> dict[str, str]:
+    """The order of the values in memory, if unusual: fused optimizers pair weights and momenta by it."""
+    if tensor.is_contiguous():
+        return {}
+    ranks = {4: "channels_last", 5: "channels_last_3d"}
+    name = ranks.get(tensor.ndim)
+    return {"layout": name} if name and tensor.is_contiguous(memory_format=_LAYOUTS[name]) else {}
 
 
 def _key(key: Any) -> Any:
@@ -62,7 +74,8 @@ def unpack(tree: Any, tensors: dict[str, Tensor]) -> Any:
     if not isinstance(tree, dict):
         return tree
     if "tensor" in tree:
-        return tensors[tree["tensor"]]
+        tensor = tensors[tree["tensor"]]
+        return tensor.contiguous(memory_format=_LAYOUTS[tree["layout"]]) if "layout" in tree else tensor
     if "tuple" in tree:
         return tuple(unpack(item, tensors) for item in tree["tuple"])
     return {key: unpack(item, tensors) for key, item in tree["dict"]}
