@@ -26,3 +26,50 @@ def test_classical_samplers_within_twenty_times_smoteenn(record_property):
         record_property(type(sampler).__name__, round(ratio, 2))
         print(f"{type(sampler).__name__}: {ratio:.2f} × SMOTEENN")
         assert ratio <= 20
+
+
+def test_an_epoch_of_the_autoencoder_within_four_of_cross_entropy(record_property):
+    """The same encoder and head, the same number of rows, one thread."""
+    import torch
+    from torch import nn
+
+    from equipoise.networks import Autoencoder
+    from equipoise.training import PlainStep, TensorData, fit
+    from equipoise.training.autoencoder import Plan, train_autoencoder
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        data = TensorData(torch.rand(1024, 1, 28, 28), torch.arange(1024) % 10)
+        for size in ("small", "paper"):
+            net = Autoencoder((1, 28, 28), 10, size=size)
+
+            def plain(net=net):
+                start = time.process_time()
+                parameters = [*net.encoder.parameters(), *net.head.parameters()]
+                optimizer = torch.optim.AdamW(parameters)
+                fit(net, PlainStep(nn.CrossEntropyLoss()), data, optimizer=optimizer, epochs=1, verbose=False)
+                return time.process_time() - start
+
+            def whole(net=net):
+                start = time.process_time()
+                train_autoencoder(
+                    net,
+                    data,
+                    Plan(),
+                    epochs=1,
+                    batch_size=128,
+                    lr=1e-3,
+                    weight_decay=0,
+                    seed=0,
+                    verbose=False,
+                )
+                return time.process_time() - start
+
+            plain()  # warm
+            ratio = min(whole() for _ in range(2)) / min(plain() for _ in range(2))
+            record_property(size, round(ratio, 2))
+            print(f"auto-encoder, {size}: {ratio:.2f} × cross-entropy")
+            assert ratio <= 4
+    finally:
+        torch.set_num_threads(threads)

@@ -30,8 +30,12 @@ class AutoencoderOversampler(NeuralSampler):
     image_shape : tuple, optional
         What image a row holds: (height, width), (channels, height, width) or (height, width, channels). None for
         tables; mixed tables come back with their own columns and categories.
-    latent, size, n_mixed, mixing
+    latent, size, n_mixed : int, str, int
         As in the classifier.
+    mixing : {"uniform", "beta", "learned"}
+        Where the weights come from. The trained mixer looks for mixes that are hard to classify; the score of a
+        wrong class is linear in the weights, so it ends near the corners of the simplex and mixes little. For
+        new rows uniform weights are the default.
     plan_params : dict, optional
         Over this sampler's plan, which decodes whole batches: see :class:`~equipoise.training.autoencoder.Plan`.
     epochs, batch_size : int
@@ -77,7 +81,7 @@ class AutoencoderOversampler(NeuralSampler):
         latent: int | None = None,
         size: str = "small",
         n_mixed: int = 2,
-        mixing: str = "learned",
+        mixing: str = "uniform",
         plan_params: dict[str, Any] | None = None,
         epochs: int = 50,
         batch_size: int = 64,

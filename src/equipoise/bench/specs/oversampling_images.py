@@ -203,6 +203,7 @@ SPEC = Spec(
     run_cell=run_cell,
     grid={"dataset": ["fashion-mnist"], "method": list(METHODS), "seed": [0], "budget": 2000},
     sizes={
+        "tiny": {"method": ["ours", "plain", "SMOTE", "DeepSMOTE"], "budget": 700},
         "small": {},
         "seeds": {"seed": [0, 1, 2], "dataset": ["fashion-mnist", "mnist"], "budget": 8000},
         "ablation": {"method": list(OURS)},
