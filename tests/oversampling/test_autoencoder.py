@@ -22,7 +22,7 @@ QUIET = pytest.mark.filterwarnings("ignore::equipoise.oversampling.LowQualityWar
 @QUIET
 def test_decodes_mixes_of_its_parents():
     X, y = blobs()
-    sampler = AutoencoderOversampler(**FAST, n_mixed=3)
+    sampler = AutoencoderOversampler(**{**FAST, "epochs": 20}, lr=1e-2, plan_params={"lr": 5e-3}, n_mixed=3)
     X_new, y_new = sampler.fit_resample(X, y)
     assert np.bincount(y_new).tolist() == [120, 120, 120]
     made = sampler.provenance_
