@@ -1,0 +1,297 @@
+"""A denoising diffusion model with a clock for each class."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import torch
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from equipoise._core.checks import check_array, check_integer, check_positive, check_same_length
+from equipoise._core.random import derive_seed, draw_seed
+from equipoise.generative.assignment import Assigner
+from equipoise.generative.monitor import MemorizationMonitor, Window, log_spaced
+from equipoise.generative.sampling import sample
+from equipoise.generative.schedule import NoiseSchedule
+from equipoise.networks.unet import UNet
+from equipoise.training import (
+    Batch,
+    Callback,
+    Checkpoint,
+    ClassSampler,
+    Outcome,
+    TensorData,
+    fit,
+    load_state,
+    save_state,
+)
+
+
+class DenoisingStep:
+    """Predict the noise that was added at a random time (Ho et al. 2020, Algorithm 1)."""
+
+    def __init__(self, schedule: NoiseSchedule, conditional: bool) -> None:
+        self.schedule, self.conditional = schedule, conditional
+
+    def __call__(self, model: Any, optimizer: Any, batch: Batch) -> Outcome:
+        clean = batch.inputs
+        t = torch.randint(1, self.schedule.steps + 1, (len(clean),), generator=batch.generator)
+        noise = torch.randn(clean.shape, generator=batch.generator).to(clean.device)
+        noisy = self.schedule.add_noise(clean, noise, t.to(clean.device))
+        optimizer.zero_grad()
+        asked = (batch.labels(),) if self.conditional else ()
+        loss = (model(noisy, t.to(clean.device), *asked) - noise).square().mean()
+        loss.backward()
+        optimizer.step()
+        return Outcome(loss.detach())
+
+
+class DDPM(BaseEstimator):
+    """A diffusion model of images that says, class by class, when it begins to copy.
+
+    Parameters
+    ----------
+    preset : {"small", "tiny", "paper"}
+        The network's size; ``paper`` is the U-Net of Nicoletti et al., App. J.1.
+    conditional : bool
+        Draw by class.
+    steps : int
+        Training steps, rounded up to whole epochs.
+    batch_size, lr : as in the paper: Adam at 1e-4.
+    class_shares : array, optional
+        How often each class is drawn for training, such as
+        ``equipoise.theory.diffusion.equalizing_weights`` prescribes; the data's own shares by default.
+    monitor : bool
+        Watch memorization at log-spaced steps, ``looks_per_decade`` of them in a factor of ten.
+    n_samples, stride : samples a look and steps of the monitoring sampler.
+    held_out_fraction : share of the images kept from training, for the generalization window.
+    stop : ``None`` or ``"memorized"``: end when the first class begins to be memorized.
+    noise_steps : T of the noise schedule.
+    checkpoint : folder from which a killed fit goes on, to the same bits.
+    random_state : int, generator or None
+
+    Attributes
+    ----------
+    network_, classes_, mean_, scale_, history_
+    monitor_ : the looks: ``monitor_.table``, ``monitor_.crossing_times()``, ``monitor_.window()``.
+    assigner_accuracy_ : balanced accuracy of the classifier that tells samples' classes.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat(["low", "high"], 20)
+    >>> X = rng.normal(scale=np.where(y == "low", 0.2, 1.0)[:, None, None], size=(40, 8, 8))
+    >>> model = DDPM("tiny", steps=4, batch_size=20, n_samples=8, stride=4, random_state=0).fit(X, y)
+    >>> model.sample(3, stride=4).shape
+    (3, 8, 8)
+    """
+
+    def __init__(
+        self,
+        preset: str = "small",
+        *,
+        conditional: bool = False,
+        steps: int = 2000,
+        batch_size: int = 64,
+        lr: float = 1e-4,
+        class_shares: npt.ArrayLike | None = None,
+        monitor: bool = True,
+        looks_per_decade: int = 5,
+        n_samples: int = 200,
+        stride: int | None = 50,
+        held_out_fraction: float = 0.1,
+        stop: str | None = None,
+        second: str = "any",
+        noise_steps: int = 1000,
+        checkpoint: str | os.PathLike[str] | None = None,
+        random_state: Any = None,
+        verbose: bool | None = None,
+    ) -> None:
+        self.preset = preset
+        self.conditional = conditional
+        self.steps = steps
+        self.batch_size = batch_size
+        self.lr = lr
+        self.class_shares = class_shares
+        self.monitor = monitor
+        self.looks_per_decade = looks_per_decade
+        self.n_samples = n_samples
+        self.stride = stride
+        self.held_out_fraction = held_out_fraction
+        self.stop = stop
+        self.second = second
+        self.noise_steps = noise_steps
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None) -> DDPM:
+        """Train on images (n, height, width) or (n, channels, height, width) and their labels."""
+        images, codes = self._read(X, y)
+        check_positive("lr", self.lr)
+        seed = draw_seed(self.random_state)
+        held = self._held_out(codes, seed)
+        train, labels = images[~held], codes[~held]
+        check_integer("steps", self.steps, low=1)
+        check_integer("batch_size", self.batch_size, low=1)
+        epochs = -(-self.steps // -(-len(train) // self.batch_size))
+        self.schedule_ = NoiseSchedule(steps=self.noise_steps)
+        self.network_ = self._new_network(tuple(images.shape[1:]), seed)
+        callbacks: list[Callback] = []
+        if self.monitor:
+            self.monitor_ = self._new_monitor(train, labels, (images[held], codes[held]), epochs, seed)
+            callbacks.append(self.monitor_)
+        if self.checkpoint is not None:
+            identity = {
+                "preset": self.preset,
+                "seed": seed,
+                "images": len(train),
+                "shape": list(images.shape[1:]),
+            }
+            callbacks.append(Checkpoint(self.checkpoint, every=max(1, epochs // 20), identity=identity))
+        shares = None if self.class_shares is None else np.asarray(self.class_shares, dtype=np.float64)
+        run = fit(
+            self.network_,
+            DenoisingStep(self.schedule_, self.conditional),
+            TensorData(train, torch.from_numpy(labels)),
+            optimizer=torch.optim.Adam(self.network_.parameters(), lr=float(self.lr)),
+            epochs=epochs,
+            batch_size=self.batch_size,
+            seed=seed,
+            sampler=None if shares is None else ClassSampler(torch.from_numpy(labels), shares),
+            callbacks=callbacks,
+            verbose=self.verbose,
+        )
+        self.network_.eval()
+        self.history_ = pd.DataFrame(run.history)
+        return self
+
+    def _read(self, X: npt.ArrayLike, y: npt.ArrayLike | None) -> tuple[Tensor, npt.NDArray[np.int64]]:
+        array = check_array("X", X)
+        if array.ndim not in (3, 4):
+            raise ValueError(
+                f"X must be images (n, height, width) or (n, channels, height, width), got {array.shape}"
+            )
+        self.gray_ = array.ndim == 3
+        array = array[:, None] if self.gray_ else array
+        labels = np.zeros(len(array), dtype=np.int64) if y is None else np.asarray(y)
+        check_same_length(X=array, y=labels)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        self.mean_, self.scale_ = array.mean(axis=0), float(array.std()) or 1.0
+        scaled = torch.tensor((array - self.mean_) / self.scale_, dtype=torch.float32)
+        return scaled, codes.astype(np.int64)
+
+    def _held_out(self, codes: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.bool_]:
+        held = np.zeros(len(codes), dtype=bool)
+        rng = np.random.default_rng(derive_seed(seed, "held out"))
+        for label in range(len(self.classes_)):
+            rows = np.flatnonzero(codes == label)
+            held[rng.choice(rows, round(self.held_out_fraction * len(rows)), replace=False)] = True
+        return held
+
+    def _new_network(self, shape: Sequence[int], seed: int) -> UNet:
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(derive_seed(seed, "network"))
+            return UNet(shape, self.preset, len(self.classes_) if self.conditional else 0)
+
+    def _new_monitor(
+        self, images: Tensor, codes: npt.NDArray[np.int64], held: tuple[Tensor, Any], epochs: int, seed: int
+    ) -> MemorizationMonitor:
+        assign: Any = lambda drawn: np.zeros(len(drawn), dtype=np.int64)  # noqa: E731
+        if len(self.classes_) > 1 and not self.conditional:
+            assigner = Assigner(images, codes, seed=derive_seed(seed, "assigner"))
+            self.assigner_accuracy_, assign = assigner.balanced_accuracy, assigner
+        return MemorizationMonitor(
+            images,
+            codes,
+            assign,
+            self.schedule_,
+            log_spaced(epochs, self.looks_per_decade),
+            n_samples=self.n_samples,
+            stride=self.stride,
+            held_out=held if len(held[0]) else None,
+            second=self.second,
+            stop=self.stop,
+            conditional=self.conditional,
+        )
+
+    def sample(
+        self, n: int, labels: npt.ArrayLike | None = None, *, stride: int | None = None, random_state: Any = 0
+    ) -> npt.NDArray[np.float32]:
+        """Draw images, of the classes asked for if the model is conditional."""
+        check_is_fitted(self)
+        check_integer("n", n, low=1)
+        asked = None
+        if self.conditional:
+            if labels is None:
+                raise ValueError("a conditional model needs labels, one an image")
+            wanted = np.asarray(labels)
+            check_same_length(images=range(n), labels=wanted)
+            unknown = sorted(set(wanted.tolist()) - set(self.classes_.tolist()))
+            if unknown:
+                raise ValueError(f"labels: unknown {unknown}; there are {self.classes_.tolist()}")
+            asked = torch.from_numpy(np.searchsorted(self.classes_, wanted))
+        generator = torch.Generator().manual_seed(draw_seed(random_state))
+        drawn = sample(
+            self.network_,
+            n,
+            self.mean_.shape,
+            self.schedule_,
+            generator,
+            labels=asked,
+            stride=stride,
+            verbose=self.verbose,
+        )
+        images = drawn.numpy() * self.scale_ + self.mean_
+        return np.asarray(images[:, 0] if self.gray_ else images, dtype=np.float32)
+
+    def window(self, threshold: float = 1 / 3) -> Window:
+        """The steps in which every class generalizes and none is memorized yet."""
+        check_is_fitted(self, "monitor_")
+        return self.monitor_.window(threshold)
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write network, preprocessing and looks to a folder, nothing pickled."""
+        check_is_fitted(self)
+        save_state(
+            folder,
+            {
+                "kind": "DDPM",
+                "settings": {
+                    "preset": self.preset,
+                    "conditional": self.conditional,
+                    "noise_steps": self.noise_steps,
+                },
+                "classes": self.classes_.tolist(),
+                "gray": self.gray_,
+                "mean": self.mean_,
+                "scale": self.scale_,
+                "looks": self.monitor_.records if hasattr(self, "monitor_") else [],
+                "weights": dict(self.network_.state_dict()),
+            },
+        )
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> DDPM:
+        """Read what :meth:`save` wrote; another model's folder is refused."""
+        state = load_state(folder)
+        if not isinstance(state, dict) or state.get("kind") != "DDPM":
+            raise ValueError(f"{Path(folder)} must hold a DDPM")
+        model = cls(**state["settings"])
+        model.classes_ = np.array(state["classes"])
+        model.gray_, model.scale_ = state["gray"], state["scale"]
+        model.mean_ = state["mean"].numpy()
+        model.schedule_ = NoiseSchedule(steps=model.noise_steps)
+        model.network_ = model._new_network(model.mean_.shape, 0)
+        model.network_.load_state_dict(state["weights"])
+        model.network_.eval()
+        model.looks_ = pd.DataFrame(state["looks"])
+        return model

@@ -1,0 +1,68 @@
+"""The noise schedule: how an image becomes noise, and the step back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from equipoise._core.checks import check_fraction, check_integer
+
+
+@dataclass(frozen=True)
+class NoiseSchedule:
+    """A linear schedule β_1 … β_T (Ho et al. 2020; Nicoletti et al., App. J.1).
+
+    x_t = √ᾱ_t x_0 + √(1−ᾱ_t) ε with ᾱ_t = Π_{s≤t} (1−β_s), t = 1 … T.
+
+    >>> NoiseSchedule().alpha_bar(torch.tensor([1000])).item() < 1e-4
+    True
+    """
+
+    first: float = 1e-4
+    last: float = 2e-2
+    steps: int = 1000
+
+    def __post_init__(self) -> None:
+        check_fraction("first", self.first)
+        check_fraction("last", self.last)
+        check_integer("steps", self.steps, low=2)
+
+    @property
+    def _table(self) -> Tensor:
+        beta = torch.linspace(self.first, self.last, self.steps, dtype=torch.float64)
+        return torch.cat([torch.ones(1, dtype=torch.float64), torch.cumprod(1 - beta, 0)])
+
+    def alpha_bar(self, t: Tensor) -> Tensor:
+        """ᾱ_t; t = 0 is the image itself."""
+        return self._table.to(t.device)[t]
+
+    def add_noise(self, clean: Tensor, noise: Tensor, t: Tensor) -> Tensor:
+        """x_t from x_0 and ε."""
+        kept = self.alpha_bar(t).to(clean.dtype).reshape(-1, *[1] * (clean.ndim - 1))
+        return kept.sqrt() * clean + (1 - kept).sqrt() * noise
+
+    def times(self, stride: int | None = None) -> list[int]:
+        """T, …, 1: all of them, or ``stride`` evenly spaced ones for a quicker sampler.
+
+        >>> NoiseSchedule(steps=10).times(3)
+        [10, 6, 1]
+        """
+        if stride is None or stride >= self.steps:
+            return list(range(self.steps, 0, -1))
+        check_integer("stride", stride, low=2)
+        spaced = torch.linspace(self.steps, 1, stride, dtype=torch.float64).round().int().tolist()
+        return sorted(set(spaced), reverse=True)
+
+    def reverse(self, noisy: Tensor, predicted: Tensor, t: int, previous: int, fresh: Tensor) -> Tensor:
+        """x_s from x_t, s < t, given the predicted noise: (x_t − β/√(1−ᾱ_t)·ε̂)/√α + √β·z, no noise into s = 0.
+
+        α = ᾱ_t/ᾱ_s and β = 1 − α are the schedule's own for s = t − 1, and those of the skipped chain otherwise.
+        """
+        table = self._table
+        now, before = float(table[t]), float(table[previous])
+        alpha = now / before
+        beta = 1 - alpha
+        mean = (noisy - beta / (1 - now) ** 0.5 * predicted) / alpha**0.5
+        return mean if previous == 0 else mean + beta**0.5 * fresh

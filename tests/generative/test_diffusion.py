@@ -1,0 +1,227 @@
+"""Schedule and sampler against closed forms, the memorization test on planted data, the model end to end."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+import torch
+from scipy.spatial.distance import cdist
+
+from equipoise.generative import DDPM, NoiseSchedule, crossing_time, memorized_fraction, nearest_two, sample
+from equipoise.generative.monitor import log_spaced, window
+from equipoise.networks.unet import PRESETS, UNet
+
+
+def test_adding_noise_keeps_the_variance_of_a_unit_gaussian():
+    schedule = NoiseSchedule()
+    x, noise = torch.randn(2, 20_000, 1, generator=torch.Generator().manual_seed(0))
+    for t in (1, 300, 1000):
+        mixed = schedule.add_noise(x, noise, torch.full((20_000,), t))
+        assert mixed.var().item() == pytest.approx(1, abs=0.04)
+    kept = torch.cumprod(1 - torch.linspace(1e-4, 2e-2, 1000, dtype=torch.float64), 0)
+    assert torch.allclose(schedule.alpha_bar(torch.arange(1, 1001)), kept)
+
+
+@pytest.mark.parametrize("stride", [None, 100])
+def test_the_exact_score_of_a_gaussian_gives_its_mean_and_covariance(stride):
+    """For N(m, S) the best noise prediction is √(1−ᾱ)·(ᾱS + 1−ᾱ)⁻¹(x − √ᾱ m): samples must be N(m, S)."""
+    schedule = NoiseSchedule(steps=400, first=2.5e-4, last=5e-2)
+    mean = torch.tensor([1.0, -0.5], dtype=torch.float64)
+    factor = torch.tensor([[0.8, 0.0], [0.3, 0.4]], dtype=torch.float64)
+    covariance = factor @ factor.T
+
+    def exact(x, t):
+        kept = schedule.alpha_bar(t)[0]
+        blurred = kept * covariance + (1 - kept) * torch.eye(2, dtype=torch.float64)
+        score = torch.linalg.solve(blurred, (x.double() - kept.sqrt() * mean).T).T
+        return ((1 - kept).sqrt() * score).float()
+
+    n = 4000
+    drawn = sample(exact, n, (2,), schedule, torch.Generator().manual_seed(1), stride=stride, batch_size=n)
+    spread = torch.tensor(np.sqrt(np.diag(covariance.numpy()) / n))
+    slack = 4 * spread + (0.03 if stride else 0.01)  # the discretization's own bias, larger for fewer steps
+    assert (abs(drawn.double().mean(0) - mean) < slack).all()
+    # σ² = β adds a little too much noise in coarse steps (Ho et al. 2020, §3.2)
+    assert np.allclose(np.cov(drawn.numpy().T), covariance.numpy(), atol=0.1 if stride else 0.05)
+
+
+@pytest.mark.parametrize("preset", sorted(set(PRESETS) - {"paper"}))
+@pytest.mark.parametrize("size", [14, 15])
+def test_unet_keeps_the_size_and_knows_time_and_class(preset, size):
+    network = UNet((1, size, size), preset, n_classes=2).eval()
+    torch.nn.init.normal_(network.leave[2].weight)
+    x = torch.randn(2, 1, size, size)
+    early, late = (network(x, torch.tensor([t, t]), torch.tensor([0, 0])) for t in (1, 900))
+    other = network(x, torch.tensor([1, 1]), torch.tensor([1, 1]))
+    assert early.shape == x.shape
+    assert not torch.allclose(early, late)
+    assert not torch.allclose(early, other)
+    with pytest.raises(ValueError, match="labels are needed"):
+        network(x, torch.tensor([1, 1]))
+
+
+def test_the_papers_unet_has_its_plan():
+    with torch.device("meta"):
+        network = UNet((1, 28, 28), "paper")
+    blocks = [type(layer).__name__ for layer in network.down]
+    assert blocks.count("_Block") == 8, "two a level, four levels"
+    assert len(network.up) == 12, "three a level"
+    assert sum(hasattr(layer, "attend") and "Attention" in str(layer.attend) for layer in network.down) == 4
+
+
+def test_neighbors_are_exact():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(30, 12)), rng.normal(size=(200, 12))
+    found = nearest_two(a, b)
+    apart = cdist(a.astype(np.float32), b.astype(np.float32))
+    order = np.argsort(apart, axis=1)[:, :2]
+    assert np.array_equal(found.index, order)
+    assert np.allclose(found.distance, np.take_along_axis(apart, order, axis=1), rtol=1e-6)
+
+
+def test_second_neighbor_of_the_same_class():
+    b, labels = np.array([[0.0], [0.1], [3.0]]), np.array([0, 1, 0])
+    found = nearest_two([[0.01]], b, sample_labels=[0], training_labels=labels)
+    assert found.index.tolist() == [[0, 2]]
+    with pytest.raises(ValueError, match="fewer than two training images"):
+        nearest_two([[0.0]], b, sample_labels=[1], training_labels=labels)
+
+
+def test_planted_copies_noisy_copies_and_fresh_draws_are_told_apart():
+    rng = np.random.default_rng(0)
+    training = rng.normal(size=(500, 64))
+    exact, fresh = training[:50], rng.normal(size=(50, 64))
+    noisy = training[:50] + rng.normal(scale=0.1, size=(50, 64))
+    labels = np.repeat(["exact", "noisy", "fresh"], 50)
+    found = nearest_two(np.concatenate([exact, noisy, fresh]), training)
+    table = memorized_fraction(found.memorized(), labels).set_index("label")
+    assert table.loc["exact", "fraction"] == table.loc["noisy", "fraction"] == 1
+    assert table.loc["fresh", "fraction"] == 0
+
+
+def test_fractions_have_honest_intervals():
+    flags = np.r_[np.ones(20), np.zeros(80)]
+    row = memorized_fraction(flags, np.zeros(100), random_state=1).iloc[0]
+    expected = 1.96 * np.sqrt(0.2 * 0.8 / 100)
+    assert row["low"] == pytest.approx(0.2 - expected, abs=0.03)
+    assert row["high"] == pytest.approx(0.2 + expected, abs=0.03)
+    assert np.isnan(memorized_fraction([1], ["a"], ["a", "b"])["fraction"][1])
+
+
+def test_crossing_times_interpolate_in_log_steps():
+    assert crossing_time([1, 10, 100], [0.5, 0.6, 0.7], 1 / 3) == 1
+    assert crossing_time([1, 10, 100], [0, 0, 0.1], 1 / 3) == np.inf
+    assert crossing_time([1, 100], [0.0, 1.0], 0.25) == pytest.approx(100**0.25)
+    with pytest.raises(ValueError, match="increasing"):
+        crossing_time([10, 1], [0, 1])
+    assert log_spaced(1000, 5)[-1] == 1000
+
+
+def images(n=36, size=8, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(n) % 3 == 0, "rare", "common")
+    spread = np.where(y == "rare", 1.5, 0.5)[:, None, None]
+    return rng.normal(size=(n, size, size)) * spread, y
+
+
+def small(**options):
+    settings = {"steps": 8, "batch_size": 16, "n_samples": 12, "stride": 5, "random_state": 0}
+    return DDPM("tiny", **{**settings, **options})
+
+
+def test_training_lowers_the_loss_and_records_every_class():
+    X, y = images()
+    model = small(steps=60, lr=2e-3).fit(X, y)
+    assert model.history_["loss"].iloc[-5:].mean() < 0.9 * model.history_["loss"].iloc[0]
+    looks = model.monitor_.table
+    assert set(looks["label"]) == {0, 1}
+    assert {"step", "fraction", "low", "high", "held_out_error"} <= set(looks)
+    assert set(model.monitor_.crossing_times()) == {0, 1}
+    assert model.window().opens >= 1
+
+
+def test_same_seed_same_images_and_saved_is_loaded(tmp_path):
+    X, y = images()
+    model = small(monitor=False).fit(X, y)
+    again = small(monitor=False).fit(X, y)
+    assert np.array_equal(model.sample(2, stride=5), again.sample(2, stride=5))
+    model.save(tmp_path / "model")
+    assert np.array_equal(DDPM.load(tmp_path / "model").sample(2, stride=5), model.sample(2, stride=5))
+
+
+def test_a_run_goes_on_from_its_checkpoint(tmp_path):
+    X, y = images()
+    whole = small(steps=16, monitor=False).fit(X, y)
+    small(steps=16, monitor=False, checkpoint=tmp_path / "run").fit(X, y)
+    resumed = small(steps=16, monitor=False, checkpoint=tmp_path / "run").fit(X, y)
+    for a, b in zip(whole.network_.parameters(), resumed.network_.parameters(), strict=True):
+        assert torch.equal(a, b)
+    with pytest.raises(ValueError, match="holds another run"):
+        small(steps=16, monitor=False, checkpoint=tmp_path / "run", random_state=5).fit(X, y)
+
+
+def test_conditional_models_draw_by_class():
+    X, y = images()
+    model = small(conditional=True).fit(X, y)
+    assert model.sample(2, ["rare", "common"], stride=5).shape == (2, 8, 8)
+    with pytest.raises(ValueError, match="unknown"):
+        model.sample(1, ["other"], stride=5)
+    with pytest.raises(ValueError, match="needs labels"):
+        model.sample(1, stride=5)
+
+
+def test_class_shares_change_what_is_visited():
+    X, y = images()
+    small(class_shares=[0.5, 0.5], monitor=False).fit(X, y)
+    with pytest.raises(ValueError, match="shares"):
+        small(class_shares=[0.5, 0.6], monitor=False).fit(X, y)
+
+
+def test_stopping_at_the_first_memorized_class():
+    X, y = images(12)
+    model = small(steps=40, stop="memorized")
+    model.fit(X, y)
+    assert len(model.history_) <= 40
+    import pandas as pd
+
+    table = pd.DataFrame(
+        {
+            "label": [0, 0, 0, 1, 1, 1],
+            "step": [1, 10, 100] * 2,
+            "fraction": [0, 0, 0.9, 0, 0, 0.1],
+            "held_out_error": [1, 0.5, 0.6, 1, 0.9, 0.5],
+        }
+    )
+    found = window(table)
+    assert (found.opens, found.first_memorized, found.is_open) == (100, 0, False)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (np.zeros((4, 8)), None, "must be images"),
+        (np.full((4, 8, 8), np.nan), None, "finite"),
+        (np.zeros((4, 8, 8)), [0, 1], "same length"),
+        (np.random.default_rng(0).normal(size=(6, 8, 8)), [0, 0, 0, 0, 0, 1], "too few"),
+    ],
+)
+def test_bad_input_gets_a_sentence(X, y, message):
+    with pytest.raises(ValueError, match=message):
+        small().fit(X, y)
+
+
+def test_another_models_folder_is_refused(tmp_path):
+    from equipoise.training import save_state
+
+    save_state(tmp_path / "x", {"kind": "else"})
+    with pytest.raises(ValueError, match="must hold a DDPM"):
+        DDPM.load(tmp_path / "x")
+
+
+def test_monitoring_is_quick():
+    start = time.perf_counter()
+    rng = np.random.default_rng(0)
+    nearest_two(rng.normal(size=(100, 784)), rng.normal(size=(2000, 784)))
+    assert time.perf_counter() - start < 20
