@@ -209,3 +209,9 @@ def test_a_million_rows_under_four_gigabytes_and_two_minutes():
     seconds, gigabytes = map(float, done.stdout.split())
     assert seconds < 120
     assert gigabytes < 4
+
+
+def test_a_large_table_is_sampled_and_says_so():
+    X, y = groups(30_000, 600)
+    for finding in diagnose(X, y, questions=["overlap", "population", "label_noise", "map"]).findings:
+        assert "sample of" in finding.answer or "are shown" in finding.answer

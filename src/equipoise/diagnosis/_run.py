@@ -111,9 +111,13 @@ def _ask(name: str, module: ModuleType, sample: Sample) -> Finding:
     except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
         text = f"This question could not be answered for these data: {error}"
         return Finding(name, module.QUESTION, text, "note")
+    most = getattr(module, "MOST", None)
+    answer = finding.answer
+    if most is not None and len(sample.y) > most and "sample of" not in answer and "are shown" not in answer:
+        answer += f" (A stratified sample of about {most:,} rows.)"
     seconds = round(time.perf_counter() - started, 2)
     values = {**finding.values, "seconds": seconds}
-    return Finding(name, module.QUESTION, finding.answer, finding.level, values, finding.blocks)
+    return Finding(name, module.QUESTION, answer, finding.level, values, finding.blocks)
 
 
 def make_sample(X: Any, y: npt.ArrayLike, positive: Any, seed: int) -> Sample:

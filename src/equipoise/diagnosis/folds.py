@@ -19,7 +19,7 @@ def ask(sample: Sample) -> Finding:
     answer = (
         f"With 5 folds each test fold has about {per_fold} of {sample.label(sample.rare)}, so that a "
         f"recall moves in "
-        f"steps of {step:.0%} there; over all folds a recall of 80 % is known to ±{1.96 * error:.0%}."
+        f"steps of {step:.2g} there; over all folds a recall of 80 % is known to ±{1.96 * error:.1%}."
     )
     if per_fold < 10:
         answer += " Smaller differences between treatments cannot be seen: repeat the folds, or collect more."

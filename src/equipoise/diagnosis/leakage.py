@@ -77,11 +77,10 @@ def ask(sample: Sample) -> Finding:
     order = np.argsort(scores)[::-1]
     given = [sample.names[i] for i in order if scores[i] >= GIVEN_AWAY]
     mine = np.flatnonzero(sample.y == sample.rare)
-    hashes = row_hashes(sample)[mine]
-    copies = 1 - len(np.unique(hashes)) / len(mine)
-    others = 1 - len(np.unique(row_hashes(sample)[sample.y != sample.rare])) / max(
-        (sample.y != sample.rare).sum(), 1
-    )
+    hashes = row_hashes(sample)
+    rest = hashes[sample.y != sample.rare]
+    copies = 1 - len(np.unique(hashes[mine])) / len(mine)
+    others = 1 - len(np.unique(rest)) / max(len(rest), 1)
     between = interpolated_share(sample.encoded(mine[:2000]))
     best = sample.names[order[0]]
     values = {

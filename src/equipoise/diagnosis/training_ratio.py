@@ -11,6 +11,7 @@ from equipoise.theory.anomaly import solve_saddle, teacher_bias
 ORDER = 100
 QUESTION = "Which share of rare rows should training see?"
 TEMPERATURE = 0.5  # the noise of learning that the paper's figures are drawn at
+MOST = 3000
 GRID = np.linspace(0.02, 0.98, 49)
 
 
@@ -27,7 +28,7 @@ def ask(sample: Sample) -> Finding:
 
     share = float(sample.counts[sample.rare] / sample.counts.sum())
     share = float(np.clip(share, 1e-4, 0.5 - 1e-6))
-    rows = sample.rows(3000, "ratio", least=200)
+    rows = sample.rows(MOST, "ratio", least=200)
     dimension = max(effective_dimension(sample.encoded(rows)), 1.0)
     # At a fixed number of rows in training; twice the rare rows is what a balanced set can have.
     alpha = float(np.clip(2 * sample.counts[sample.rare] / dimension, 0.2, 200))
