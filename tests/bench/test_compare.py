@@ -190,3 +190,20 @@ def test_a_treatment_that_fails_is_left_out_and_named(data):
     result = compare(X, y, treatments=[PLAIN, bad], repeats=1, random_state=0)
     assert list(result.treatments) == ["plain"]
     assert any("Bad was left out: it failed (ValueError: no luck)" in note for note in result.notes)
+
+
+def test_a_budget_that_ends_early_keeps_all_treatments_on_fewer_folds(data, monkeypatch):
+    import equipoise.bench.compare.schedule as schedule
+
+    X, y = data
+    real = schedule._run_fold
+
+    def slow(kept, fold, *rest):
+        finished, failed = real(kept, fold, *rest)
+        return ({} if fold.number == 3 else finished), failed
+
+    monkeypatch.setattr(schedule, "_run_fold", slow)
+    result = compare(X, y, treatments=[PLAIN, THRESHOLD], repeats=1, budget=500, random_state=0)
+    assert sorted(result.treatments) == ["plain", "threshold"]
+    assert len(result.folds) == 3
+    assert any("after 3 of 5 folds" in note for note in result.notes)

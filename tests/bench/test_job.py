@@ -256,3 +256,35 @@ def test_the_simplest_as_good_is_recommended():
     assert far.against("plain", "balanced_accuracy").better > 0.99
     alone = judge(scores(plain=0.6), ["plain"], 0.2, metrics)
     assert alone.recommended == "plain"
+
+
+@pytest.mark.slow
+def test_a_report_killed_with_9_goes_on_where_it_was(tmp_path):
+    import os
+    import signal
+    import subprocess
+    import sys
+    import time
+
+    table(300).to_csv(tmp_path / "data.csv", index=False)
+    out = tmp_path / "out"
+    command = [
+        sys.executable, "-m", "equipoise", "report", str(tmp_path / "data.csv"), "--target", "health",
+        "--out", str(out),
+        "--treatments", "plain,threshold", "--repeats", "1", "--jobs", "1", "--budget", "20m",
+    ]  # fmt: skip
+    run = subprocess.Popen(command)
+    while len(list(out.glob(".unfinished/*.npz"))) < 3:
+        assert run.poll() is None
+        time.sleep(0.1)
+    os.kill(run.pid, signal.SIGKILL)
+    run.wait()
+    kept = {path: path.stat().st_mtime_ns for path in out.glob(".unfinished/*.npz")}
+    assert not (out / "report.html").exists()
+    again = subprocess.Popen(command)
+    while again.poll() is None:
+        for path, written in kept.items():
+            assert not path.exists() or path.stat().st_mtime_ns == written  # never computed again
+        time.sleep(0.1)
+    assert again.returncode == 0
+    assert sorted(p.name for p in out.iterdir()) == ["model", "report.html", "report.json", "report.md"]

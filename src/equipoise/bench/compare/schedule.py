@@ -19,6 +19,7 @@ from equipoise.bench.compare.planning import Plan, make_plan, with_settings
 from equipoise.bench.treatments import Task, Treatment
 
 Key = tuple[str, int]
+ENOUGH = 2  # folds that all treatments must have finished before a run may end early
 PILOT_SHARE = 0.5  # of the budget may go by until every treatment has finished its first fold
 
 
@@ -126,7 +127,7 @@ def run_schedule(
         _Workers(task, seed, n_jobs) as workers,
     ):
         for fold in folds:
-            pilot, first = fold.number == 0, fold.number < minimum
+            pilot = fold.number == 0
             repeat_starts = fold.number > 0 and fold.number % minimum == 0  # only whole repeats are compared
             if repeat_starts and clock.left() < minimum * _fold_seconds(cells, kept, fold) / n_jobs:
                 break
@@ -139,8 +140,8 @@ def run_schedule(
                 if not kept:
                     raise error
             late = [t for t in kept if t.name not in finished]
-            if late and not first:
-                break
+            if late and fold.number >= ENOUGH:
+                break  # fewer folds of all treatments are worth more than all folds of a few
             for treatment in late:
                 notes.append(f"{treatment.label} was left out: one fold took longer than the budget allows.")
             kept = [t for t in kept if t.name in finished]
@@ -148,8 +149,13 @@ def run_schedule(
             if not kept:
                 raise ValueError("the budget is too small for even one treatment: give it more time")
     names = {t.name for t in kept}
-    whole = (1 + max(number for name, number in cells if name in names)) // minimum * minimum
-    if budget is not None and whole < len(folds):
+    done = 1 + max(number for name, number in cells if name in names)
+    whole = done // minimum * minimum if done > minimum else done
+    if whole < minimum:
+        notes.append(
+            f"The budget ended after {whole} of {minimum} folds: the figures are rough, give it more time."
+        )
+    elif whole < len(folds):
         repeats = f"{whole // minimum} of {len(folds) // minimum}"
         notes.append(f"The budget ended after {repeats} repeats of the cross-validation.")
     return {key: cell for key, cell in cells.items() if key[0] in names and key[1] < whole}, notes

@@ -134,11 +134,13 @@ def finish(
     fitted: Any = fit_candidate(treatment, task, candidate, rows, seed)
     prior = task.counts / task.counts.sum()
     held_out = held_out_predictions(result, treatment.name)
+    seen = ~np.isnan(held_out[:, 0])  # all rows, unless the budget ended within the first repeat
+    held_out, truth = held_out[seen], task.y[seen]
     if treatment.decision == "tuned":
-        weights, _, wish = choose(held_out, task.y, prior, cost=task.cost)
+        weights, _, wish = choose(held_out, truth, prior, cost=task.cost)
     else:
         wish = "the most probable class at the prior it was trained to"
-    point = operating_point(held_out, task.y, prior, weights, prior, wish, options.seed)
+    point = operating_point(held_out, truth, prior, weights, prior, wish, options.seed)
     info = {
         "target": problem.target,
         "data": problem.name,
@@ -159,10 +161,10 @@ def finish(
         trained_prior=treatment.trained_prior(task.counts),
         data_prior=prior,
         held_out=held_out,
-        truth=task.y,
+        truth=truth,
         info=info,
     )
-    return model, point, held_out, task.y
+    return model, point, held_out, truth
 
 
 def _diagnose(problem: Problem, task: Task, options: Options) -> Diagnosis:
