@@ -142,7 +142,9 @@ def test_a_part_of_a_study_says_that_it_is_one(tmp_path, monkeypatch):
     run_study(study(), tmp_path / "s.sqlite", jobs=1, only={"dataset": ["x"]})
     monkeypatch.setattr("equipoise.bench.pages._spec_of", lambda row: study())
     with Store(tmp_path / "s.sqlite", read_only=True) as store:
-        assert "Only 9 of the 27 cells" in study_report(store, store.studies()[0]).to_markdown()
+        text = study_report(store, store.studies()[0]).to_markdown()
+    assert "Only 9 of the 27 cells" in text
+    assert "equipoise bench run paged --only dataset=x --store s.sqlite" in text
 
 
 def test_no_store_or_an_empty_one(tmp_path, capsys):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from equipoise.bench.grid import Settings
 from equipoise.bench.plots import curves_picture, ranks_picture, time_quality_picture
 from equipoise.bench.scores import Layout, Scores, direction, format_score, read_layout, score
 from equipoise.bench.spec import Spec, named_spec, spec_names
@@ -84,28 +85,40 @@ def _about(
     if spec is not None and spec.differs:
         yield Note(spec.differs, title="What differs from the paper" if spec.reference else "")
     whole = _cells_of_size(spec, study["size"])
-    if whole is not None and len(records) < whole:
+    only = ""
+    if len(records) < len(whole):
+        only = _selection(records, whole)
         yield Note(
-            f"Only {len(records)} of the {whole} cells of this size were asked for (see --only); the tables "
-            "show which.",
-            level="warning",
+            f"Only {len(records)} of the {len(whole)} cells of this size were asked for.", level="warning"
         )
     source = study["source"] or study["name"]
     size = f" --size {study['size']}" if study["size"] not in ("", "small") else ""
-    yield Code(f"equipoise bench run {source}{size} --store {store}\nequipoise bench report {store} --out .")
+    yield Code(
+        f"equipoise bench run {source}{size}{only} --store {store}\nequipoise bench report {store} --out ."
+    )
     settings = _fixed_settings(records)
     if settings:
         yield Details("Settings that all cells share", [Table(["setting", "value"], settings)])
 
 
-def _cells_of_size(spec: Spec | None, size: str) -> int | None:
-    """How many cells the study has at that size, if it comes with Equipoise and its data is here."""
+def _cells_of_size(spec: Spec | None, size: str) -> list[Settings]:
+    """The study's cells at that size, if it comes with Equipoise and its data is here."""
     if spec is None or size not in spec.sizes:
-        return None
+        return []
     try:
-        return len(spec.cells(size))
+        return spec.cells(size)
     except (ValueError, OSError):
-        return None
+        return []
+
+
+def _selection(records: list[dict[str, Any]], whole: list[Settings]) -> str:
+    """The ``--only`` options that choose the cells that were run."""
+    text = ""
+    for name in dict.fromkeys(key for cell in whole for key in cell):
+        run = dict.fromkeys(str(record["settings"].get(name)) for record in records)
+        if len(run) < len({str(cell.get(name)) for cell in whole}):
+            text += f" --only {name}={','.join(run)}"
+    return text
 
 
 def _fixed_settings(records: list[dict[str, Any]]) -> list[list[str]]:
