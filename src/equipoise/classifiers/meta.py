@@ -233,15 +233,18 @@ class MetaClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """The class of each sample, decided under the prior that training aimed at."""
-        return self.classifier_.predict(self._checked(X))
+        checked = self._checked(X)
+        return self.classifier_.predict(checked)
 
     def predict_proba(self, X: npt.ArrayLike, prior: str | npt.ArrayLike = "data") -> FloatArray:
         """Class probabilities under a prior: ``"data"``, ``"train"`` or an array."""
-        return self.classifier_.predict_proba(self._checked(X), prior)
+        checked = self._checked(X)
+        return self.classifier_.predict_proba(checked, prior)
 
     def decision_function(self, X: npt.ArrayLike) -> FloatArray:
         """Logits; the difference of the two for two classes."""
-        return self.classifier_.decision_function(self._checked(X))
+        checked = self._checked(X)
+        return self.classifier_.decision_function(checked)
 
     # Looking at what was learned
 

@@ -56,11 +56,17 @@ def plot_weights_over_time(classifier: MetaClassifier) -> Any:
     order = np.argsort(-classifier.data_prior_, kind="stable")
     if len(order) > _MOST_LINES:
         order = np.r_[order[: _MOST_LINES // 2], order[-_MOST_LINES // 2 :]]
+    from matplotlib.ticker import LogLocator, NullFormatter
+
     figure, ax = _new()
     for color, code in zip(PALETTE, order, strict=False):
         name = f"{_safe(weights.columns[code])} ({classifier.data_prior_[code]:.1%} of the data)"
         ax.plot(weights.index, weights.iloc[:, code], color=color, marker=".", label=name)
     ax.set(xlabel="epoch", ylabel="pull on the true logit\n(cross-entropy = 1)", yscale="log")
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.yaxis.set_major_formatter("{x:g}")
+    ax.yaxis.set_minor_formatter(NullFormatter())
+    ax.xaxis.get_major_locator().set_params(integer=True)
     figure.legend(loc="outside right center", frameon=False, fontsize=8)
     return figure
 
