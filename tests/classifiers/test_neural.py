@@ -184,3 +184,18 @@ def test_means_by_blocks():
     assert np.allclose(prepare.mean, images.mean(axis=(0, 2, 3)))
     assert np.allclose(prepare.scale, images.std(axis=(0, 2, 3)))
     assert prepare(images).mean(dim=(0, 2, 3)).abs().max() < 1e-4
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "adam", "sgd"])
+def test_gradients_of_another_layout_are_not_mixed_up(optimizer):
+    from equipoise.classifiers.work import build_optimizer
+
+    start = torch.randn(4, 3, 2, 2).contiguous(memory_format=torch.channels_last)
+    gradient = torch.randn(4, 3, 2, 2)
+    moved = []
+    for layout in (torch.contiguous_format, torch.channels_last):
+        parameter = nn.Parameter(start.clone())
+        parameter.grad = gradient.contiguous(memory_format=layout)
+        build_optimizer(optimizer, [parameter], 0.1, {}).step()
+        moved.append(parameter.detach())
+    assert torch.equal(*moved)
