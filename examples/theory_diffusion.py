@@ -38,11 +38,10 @@ def main() -> None:
     )
     y = np.repeat(["varied", "uniform"], 200)
     order = predict_order(X, y, n_bootstrap=5, random_state=0)
-    print(
-        "memorized in the order",
-        " → ".join(order.order),
-        f"(gap {order.gap[0]:.2f}, {order.gap_lower[0]:.2f} to {order.gap_upper[0]:.2f})",
-    )
+    (first, second), gap = order.pairs[0], order.gap[0]
+    interval = f"{order.gap_lower[0]:.1f} to {order.gap_upper[0]:.1f}"
+    print("memorized in the order", " → ".join(order.order))
+    print(f"{first} is memorized {gap:.1f} ({interval}) after {second}")
 
     close = GaussianMixture(weights=[0.5, 0.5], variances=[0.5, 0.4], centroid_gram=np.eye(2))
     model = RandomFeatures(close, diffusion_time=0.01, features_per_dim=30, samples_per_dim=15)

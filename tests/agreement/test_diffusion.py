@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from equipoise.theory.diffusion import GaussianMixture, RandomFeatures
+from equipoise.datasets import load_fashion_mnist
+from equipoise.theory.diffusion import GaussianMixture, RandomFeatures, predict_order
 from equipoise.theory.diffusion.centroids import ExtensiveModel, solve
 from equipoise.theory.diffusion.instances import draw, equivalent_matrix
 
@@ -106,3 +107,22 @@ def test_three_train_errors_agree(model):
     np.testing.assert_allclose(true.train[tau < 3], semi.train[tau < 3], atol=4e-3)
     np.testing.assert_allclose(true.train, semi.train, atol=0.05)  # 1/N effects at late times
     np.testing.assert_allclose(true.test_per_class[:, tau < 3], semi.test_per_class[:, tau < 3], atol=0.01)
+
+
+def test_order_of_memorization_of_fashion_mnist():
+    """Fig 6: the gap to sneakers grows with the variance of the other class: bags, pullovers, trousers."""
+    try:
+        found = load_fashion_mnist()
+    except (FileNotFoundError, OSError) as missing:
+        pytest.skip(f"no Fashion-MNIST here: {missing}")
+    images, labels = found.X.reshape(len(found.X), -1), found.y
+    keep = np.concatenate([np.flatnonzero(labels == c)[:150] for c in (1, 2, 7, 8)])
+    X, y = (
+        images[keep],
+        np.array(["", "trouser", "pullover", "", "", "", "", "sneaker", "bag"])[labels[keep]],
+    )
+    pairs = [("sneaker", other) for other in ("bag", "pullover", "trouser")]
+    order = predict_order(X, y, preprocess=lambda x: 2 * x - 1, pairs=pairs, n_bootstrap=0, random_state=0)
+    assert order.gap[0] > order.gap[1] > order.gap[2]
+    assert order.gap[1] > 0
+    assert order.order[0] == "bag"

@@ -162,15 +162,12 @@ def _ablation_panels(axes: Any, quantity: str, ylabel: str) -> None:
             ax.semilogx(true.times, getattr(true, quantity)[c], "o", ms=3.5, color=color)
             ax.axvline(semi.generalization_time[c], color=color, ls=":", lw=1)
             ax.axvline(semi.memorization_time[c], color=color, ls="--", lw=1)
-        level = np.asarray(getattr(semi, quantity))
-        ax.set(
-            title=title,
-            xlabel="training time τ",
-            ylim=(level.min() - 0.01 * level.max(), 1.25 * level[:, 0].max()),
-        )
+        ax.set(title=title, xlabel="training time τ")
         if quantity == "test_per_class":
             ax.axhline(1, color=GRAY, lw=0.8)
             ax.set_ylim(0.9, 1.25)
+        else:
+            ax.set_ylim(0, 1.3 * float(getattr(semi, quantity)[:, 0].max()))
     axes[0].set_ylabel(ylabel)
     axes[0].legend(fontsize=8)
 
