@@ -122,7 +122,11 @@ SPEC = Spec(
         "seed": [0, 1, 2],
         "epochs": 20,
     },
-    sizes={"small": {"seed": [0], "dataset": ["optical_digits", "isolet"]}, "paper": {"epochs": 100}},
+    sizes={
+        "tiny": {"dataset": ["optical_digits"]},
+        "small": {"seed": [0], "dataset": ["optical_digits", "isolet"]},
+        "paper": {"epochs": 100},
+    },
     paper=PAPER,
     differs="A stratified split, seeded: the package that the paper takes its split from has none.",
     page=page,
