@@ -62,11 +62,18 @@ def cells(dims: tuple[int, ...] = (20, 40), datasets: int = 32, sweeps: int = 16
             }
 
 
+def _page(results: Any, spec: Spec) -> Any:
+    from equipoise.bench.specs._anomaly_pages import gibbs_page
+
+    return gibbs_page(results, spec)
+
+
 SPEC = Spec(
     name="anomaly-gibbs",
     title="Gibbs sampling of the spherical perceptron against its saddle point",
     reference="Pezzicoli et al., Eqs 25-29 and 71-80",
     run_cell=run_cell,
+    page=_page,
     grid=cells,
     sizes={
         "tiny": {"dims": (10,), "datasets": 4, "sweeps": 8, "settings": 2},

@@ -152,11 +152,18 @@ def _cell(part: str, dataset: str, fraction: float, reweight: bool, resamplings:
     }
 
 
+def _page(results: Any, spec: Spec) -> Any:
+    from equipoise.bench.specs._anomaly_pages import real_page
+
+    return real_page(results, spec)
+
+
 SPEC = Spec(
     name="anomaly-real",
     title="The training fraction on real data: Fashion-MNIST and MVTec features",
     reference="Pezzicoli et al., appendices G.2 and G.3, Figs 14 (right) and 18",
     run_cell=run_cell,
+    page=_page,
     grid=cells,
     sizes={
         "tiny": {"fractions": (0.5,), "image_resamplings": 2, "categories": ("bottle",), "resamplings": 3},

@@ -81,11 +81,18 @@ def cells(seeds: int = 2, temperature_seeds: int = 1, fractions: tuple[float, ..
                 }
 
 
+def _page(results: Any, spec: Spec) -> Any:
+    from equipoise.bench.specs._anomaly_pages import sgd_page
+
+    return sgd_page(results, spec)
+
+
 SPEC = Spec(
     name="anomaly-sgd",
     title="SGD on a sigmoid perceptron: the training fraction and the noise",
     reference="Pezzicoli et al., appendix G.1, Figs 14 (left) and 15",
     run_cell=run_cell,
+    page=_page,
     grid=cells,
     sizes={
         "tiny": {"seeds": 1, "temperature_seeds": 1, "fractions": (0.5,), "dim": 200},

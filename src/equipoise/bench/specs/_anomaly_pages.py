@@ -1,0 +1,159 @@
+"""The pages of the anomaly studies: a curve over the training fraction or the noise, and what the paper has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from equipoise.bench.spec import Spec
+from equipoise.report import COLORS, PALETTE, Picture, Section, Table, Text
+
+
+def _axes(count: int, width: float = 3.6) -> tuple[Any, Any]:
+    from matplotlib.figure import Figure
+
+    columns = min(count, 4)
+    rows = -(-count // columns)
+    figure = Figure(figsize=(width * columns, 2.9 * rows), layout="constrained")
+    axes = np.ravel(figure.subplots(rows, columns))
+    for axis in axes:
+        axis.grid(color=COLORS["grid"], lw=0.8)
+        axis.tick_params(labelsize=8)
+    for axis in axes[count:]:
+        axis.axis("off")
+    return figure, axes
+
+
+def _beside(paper: Mapping[str, Any]) -> Table:
+    return Table(["figure", "the paper"], [[figure, str(text)] for figure, text in paper.items()])
+
+
+def real_page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
+    """Balanced accuracy over ρ, trained and tested, with and without re-weighting; the best fraction of each."""
+    sets = list(dict.fromkeys(results["dataset"]))
+    figure, axes = _axes(len(sets))
+    rows: list[list[Any]] = []
+    for axis, name in zip(axes, sets, strict=False):
+        for reweight, color in ((False, PALETTE[0]), (True, PALETTE[1])):
+            part = results[(results["dataset"] == name) & (results["reweight"] == reweight)]
+            part = part.sort_values("train_fraction")
+            if part.empty:
+                continue
+            x, y = part["train_fraction"], part["test_balanced_accuracy"]
+            label = "re-weighted" if reweight else "plain"
+            axis.errorbar(
+                x, y, part["test_standard_error"], color=color, marker=".", lw=1, label=f"test, {label}"
+            )
+            axis.plot(
+                x, part["train_balanced_accuracy"], color=color, lw=0.8, ls=":", label=f"train, {label}"
+            )
+            best = part.loc[y.idxmax()]
+            half = part.loc[(x - 0.5).abs().idxmin()]
+            rows.append([
+                name, label, best["train_fraction"], best["test_balanced_accuracy"], best["test_standard_error"],
+                half["test_balanced_accuracy"], half["test_standard_error"],
+            ])  # fmt: skip
+        axis.set_title(name, fontsize=9)
+        axis.set_xlabel("ρ_train", fontsize=8)
+    axes[0].set_ylabel("balanced accuracy", fontsize=8)
+    axes[0].legend(fontsize=6)
+    picture = Picture.from_matplotlib(
+        figure, "anomaly-real-sweep", "Means and standard errors over re-samplings.", "Line plots"
+    )
+    columns = ["data", "loss", "best ρ", "score there", "± ", "score at ½", "±"]
+    table = Table(columns, rows, "The fraction with the best test score, and what one half has.")
+    return [Section("The sweep", [picture, table, _comparison(results), _beside(spec.paper)])]
+
+
+def _comparison(results: pd.DataFrame) -> Text:
+    """In how many (set, fraction) pairs re-weighting helps, split at the usual fractions."""
+    wide = results[results["part"] == "G.3"].pivot_table(
+        index=["dataset", "train_fraction"], columns="reweight", values="test_balanced_accuracy"
+    )
+    if wide.shape[1] < 2:
+        return Text("Re-weighting was not run.")
+    gain = wide[True] - wide[False]
+    fraction = gain.index.get_level_values("train_fraction")
+    said = [
+        f"{label}: re-weighting changes the score by {gain[mask].mean():+.4f} on average and raises it in "
+        f"{int((gain[mask] > 0).sum())} of {int(mask.sum())} pairs of set and fraction"
+        for label, mask in (
+            ("ρ below 0.1", fraction < 0.1),
+            ("ρ from 0.1 to 0.7", (fraction >= 0.1) & (fraction <= 0.7)),
+            ("ρ above 0.7", fraction > 0.7),
+        )
+        if mask.any()
+    ]
+    return Text("; ".join(said) + ".")
+
+
+def sgd_page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
+    """Fig 14: scores over ρ. Fig 15: balanced accuracy and bias over the effective temperature."""
+    figure, axes = _axes(4)
+    sweep, heat = results[results["figure"] == "14"], results[results["figure"] == "15"]
+    for axis, rate in zip(axes[:2], (0.05, 0.5), strict=True):
+        part = sweep[sweep["learning_rate"] == rate].groupby("train_fraction")
+        for name, color in zip(
+            ("balanced_accuracy", "recall", "precision", "f1", "auc"), PALETTE, strict=False
+        ):
+            if len(part):
+                mean = part[name].mean()
+                axis.plot(mean.index, mean, ".-", lw=1, color=color, label=name)
+        axis.set_title(f"lr {rate:g}, batch 20", fontsize=9)
+        axis.set_xlabel("ρ_train", fontsize=8)
+    for axis, name in zip(axes[2:], ("balanced_accuracy", "bias"), strict=True):
+        for (fraction, group), color in zip(heat.groupby("train_fraction"), PALETTE, strict=False):
+            mean = group.groupby("effective_temperature")[name].mean()
+            axis.semilogx(mean.index, mean, ".-", lw=1, color=color, label=f"ρ = {fraction:g}")
+        axis.set_title(name, fontsize=9)
+        axis.set_xlabel("lr/batch", fontsize=8)
+    for axis in axes:
+        if axis.get_legend_handles_labels()[0]:
+            axis.legend(fontsize=6)
+    picture = Picture.from_matplotlib(figure, "anomaly-sgd-curves", "Means over seeds.", "Line plots")
+    keys = ["figure", "learning_rate", "batch_size", "train_fraction"]
+    shown = ["overlap", "bias", "balanced_accuracy", "auc", "settled"]
+    table = results.groupby(keys)[shown].mean().reset_index()
+    rows = [list(row) for row in table.itertuples(index=False)]
+    return [Section("The curves", [picture, Table([*keys, *shown], rows), _beside(spec.paper)])]
+
+
+def gibbs_page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
+    """Sampled values beside the theory's, and the deviation in standard errors."""
+    columns = [
+        "N",
+        "α",
+        "T",
+        "b0",
+        "ρ",
+        "bias",
+        "quantity",
+        "sampled",
+        "±",
+        "theory",
+        "deviation",
+        "R-hat of R, b",
+    ]
+    rows: list[list[Any]] = []
+    for _, row in results.iterrows():
+        for name in ("overlap", "bias", "self_overlap", "train_error"):
+            rows.append([
+                int(row["dim"]), row["samples_per_dim"], row["temperature"], row["teacher_bias"],
+                row["train_fraction"], "learned" if row["learn_bias"] else "known", name, row[name],
+                row[f"{name}_error"], row[f"{name}_theory"], row[f"{name}_deviation"],
+                f"{row['overlap_r_hat']:.2f}, {row['bias_r_hat']:.2f}",
+            ])  # fmt: skip
+    off = [
+        abs(row[7] - row[9]) - 3 * row[8] - 1.0 / row[0]
+        for row in rows
+        if not (row[6] == "bias" and row[5] == "known")
+    ]
+    said = (
+        f"{sum(value <= 0 for value in off)} of {len(off)} means lie within three standard errors plus 1/N of the "
+        "saddle point."
+    )
+    formats = {"sampled": ".4f", "±": ".4f", "theory": ".4f", "deviation": "+.1f"}
+    return [Section("Sampled against solved", [Text(said), Table(columns, rows, formats=formats)])]
