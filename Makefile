@@ -2,6 +2,7 @@
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
+WORKERS ?= 2
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready-$(shell cat pyproject.toml constraints.txt | cksum | cut -d' ' -f1)
 
@@ -28,7 +29,7 @@ run: setup  ## the main job on embedded data: out/report.html
 	@echo "Open out/report.html in a browser."
 
 test: setup  ## all tests but the slow ones
-	@$(BIN)/python -m pytest $(TESTS)
+	@OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(TESTS)
 	@echo "All tests passed. Longer ones: make test-slow. Benchmarks: make bench."
 
 test-slow: setup  ## the tests marked slow
