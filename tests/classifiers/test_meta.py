@@ -172,3 +172,14 @@ def test_a_meta_set_that_lacks_a_class_says_so(table):
     rows = np.concatenate([np.flatnonzero(y == code)[:4] for code in (0, 1)])
     with pytest.warns(UserWarning, match=r"no sample of classes \[2\]"):
         MetaClassifier(estimator=base(epochs=1), meta_set=rows, random_state=0).fit(X, y)
+
+
+def test_the_page_runs():
+    import doctest
+    from pathlib import Path
+
+    page = Path(__file__).parents[2] / "docs" / "meta.md"
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    results = doctest.testfile(str(page), module_relative=False, optionflags=flags, encoding="utf-8")
+    assert results.attempted > 5
+    assert results.failed == 0
