@@ -60,7 +60,8 @@ def test_result_3_scarcity_delays_generalization_and_the_gaps_trade_off():
 
 
 def test_result_3_generalization_gap_changes_sign():
-    low, high = curves(weight=0.3, variances=(0.5, 0.4)), curves(weight=0.95, variances=(0.5, 0.4))
+    """Between equal classes, whose order the weights alone decide."""
+    low, high = curves(weight=0.05), curves(weight=0.95)
     assert low.generalization_gap[0, 1] < 0 < high.generalization_gap[0, 1]
 
 
