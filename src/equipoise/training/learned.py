@@ -250,7 +250,7 @@ class MetaENumLoss(_WithCovariance):
     --------
     >>> loss = MetaENumLoss([100, 10], tau1=0, tau2=0)
     >>> seen = Seen(torch.zeros(1, 2), torch.tensor([1]), torch.zeros(1, 3), torch.tensor([0]))
-    >>> torch.isclose(loss(torch.zeros(1, 2), seen, torch.zeros(2, 3)), 0.6931 * loss.class_weight[1])
+    >>> torch.isclose(loss(torch.zeros(1, 2), seen, torch.zeros(2, 3)), 0.693147 * loss.class_weight[1])
     tensor(True)
     """
 
