@@ -89,10 +89,10 @@ class AutoencoderClassifier(_NetworkClassifier):
     Notes
     -----
     The paper's runs take 20,000 updates of the encoder, 80,001 of the decoder and 400,005 of the critic. Here the
-    decoder also learns to reconstruct (``decoder_mae``), only a share of each batch is decoded, and the critic
-    plays rarely, so that the parts that classify get most of the time. The paper's own schedule is
-    ``plan_params={"decoder_mae": 0, "decode_share": 1, "decoder_rate": 4, "critic_rate": 5, "lr": 2e-4}`` with
-    ``size="paper"``, ``lr=2e-4``, ``weight_decay=5``, ``schedule="constant"``.
+    decoder also learns to reconstruct (``decoder_mae``), only a share of every fourth batch is decoded, and the
+    critic plays rarely, so that the parts that classify get most of the time. The paper's own schedule is
+    ``plan_params={"decoder_mae": 0, "decode_share": 1, "decode_rate": 1, "decoder_rate": 4, "critic_rate": 5,
+    "lr": 2e-4}`` with ``size="paper"``, ``lr=2e-4``, ``weight_decay=5``, ``schedule="constant"``.
 
     References
     ----------

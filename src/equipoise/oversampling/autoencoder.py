@@ -115,7 +115,13 @@ class AutoencoderOversampler(NeuralSampler):
         from equipoise.training import Checkpoint, ExponentialAverage, LearningRate, TensorData
         from equipoise.training.autoencoder import Plan, train_autoencoder
 
-        settings = {"decode_share": 1.0, "mae_weight": 1.0, "decoder_rate": 0.5, **(self.plan_params or {})}
+        settings: dict[str, Any] = {
+            "decode_share": 1.0,
+            "decode_rate": 1.0,
+            "mae_weight": 1.0,
+            "decoder_rate": 0.5,
+        }
+        settings |= self.plan_params or {}
         network = Autoencoder(
             tuple(inputs.shape[1:]),
             int(targets.max()) + 1,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -49,6 +50,8 @@ class Plan:
         λ of the gradient penalty.
     decode_share : float
         Share of a batch that is decoded and criticized. Decoding costs several times what encoding does.
+    decode_rate : float
+        Reconstructions for each update of the encoder.
     decoder_rate, critic_rate : float
         Adversarial updates of the decoder for each update of the encoder, and updates of the critic for each of
         those. The paper's runs have 4 and 5.
@@ -67,6 +70,7 @@ class Plan:
     decoder_ce: float = 1.0
     penalty: float = 10.0
     decode_share: float = 0.25
+    decode_rate: float = 0.25
     decoder_rate: float = 0.25
     critic_rate: float = 1.0
     lr: float = 5e-4
@@ -75,7 +79,8 @@ class Plan:
         check_choice("mixing", self.mixing, MIXINGS)
         for name in ("clf_weight", "mae_weight", "decoder_mae", "decoder_ce", "penalty"):
             check_in_range(name, getattr(self, name), 0)
-        check_in_range("decode_share", self.decode_share, 0, 1, closed="right")
+        for name in ("decode_share", "decode_rate"):
+            check_in_range(name, getattr(self, name), 0, 1, closed="right")
         for name in ("decoder_rate", "critic_rate"):
             check_in_range(name, getattr(self, name), 0)
         check_positive("lr", self.lr)
@@ -171,7 +176,7 @@ class AutoencoderStep:
 
     def __init__(self, plan: Plan, sampler: GroupSampler) -> None:
         self.plan, self.sampler = plan, sampler
-        self.updates = 0
+        self.updates, self.mae = 0, torch.zeros(())
         self._optimizers: dict[str, torch.optim.Optimizer] = {}
         self._run: Run | None = None
 
@@ -207,8 +212,10 @@ class AutoencoderStep:
         total = plan.clf_weight * loss
         metrics = {"accuracy": accuracy}
         if plan.decode:
-            metrics["mae"], pull = self._reconstruct(net, z, batch.inputs, labels)
-            total = total + pull
+            if self._due(plan.decode_rate, self.updates):
+                self.mae, pull = self._reconstruct(net, z, batch.inputs, labels)
+                total = total + pull
+            metrics["mae"] = self.mae
         total.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
         if "mixer" in self._optimizers:
@@ -273,14 +280,15 @@ class AutoencoderStep:
         optimizer.step()
 
     def _due(self, rate: float, before: int) -> int:
-        return int((before + 1) * rate) - int(before * rate)
+        """How many updates at this rate come with the next one of the encoder; the first comes at once."""
+        return math.ceil((before + 1) * rate) - math.ceil(before * rate)
 
     def _play(self, net: Autoencoder, batch: Batch, mixes: Tensor, labels: Tensor) -> None:
         """The critic's and the decoder's turns; what is due follows from the count of updates."""
         plan, some = self.plan, self._some(len(mixes))
         now = (batch.inputs[:some], mixes[:some], labels[:some])
         for turn in range(self._due(plan.decoder_rate, self.updates)):
-            played = int(self.updates * plan.decoder_rate) + turn
+            played = math.ceil(self.updates * plan.decoder_rate) + turn
             for again in range(self._due(plan.critic_rate, played)):
                 fresh = turn or again
                 self._update_critic(net, *(self._fresh(net, some, batch.generator) if fresh else now))
@@ -333,11 +341,12 @@ class AutoencoderStep:
     def state_dict(self) -> dict[str, Any]:
         return {
             "updates": self.updates,
+            "mae": self.mae,
             "optimizers": {name: part.state_dict() for name, part in self._optimizers.items()},
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.updates = state["updates"]
+        self.updates, self.mae = state["updates"], state["mae"]
         for name, part in self._optimizers.items():
             part.load_state_dict(state["optimizers"][name])
 
