@@ -45,18 +45,22 @@ def table(path: Path) -> list[tuple[object, ...]]:
         return store._execute("SELECT key, settings, status, result FROM cells ORDER BY rowid")
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_resume_after_kill_equals_an_uninterrupted_run(tmp_path, jobs):
+def same_study(folder: Path, pause: float = 0.05) -> Spec:
+    grid = {"index": list(range(12)), "seed": [0, 1], "folder": str(folder), "pause": pause}
+    return Spec(name="study", title="A study", run_cell=bench_cells.slow_draw, grid=grid)
+
+
+def test_resume_after_kill_equals_an_uninterrupted_run(tmp_path):
     ran = tmp_path / "ran"
     ran.mkdir()
-    victim = start_runner(ran, tmp_path / "killed.sqlite", jobs=jobs)
+    victim = start_runner(ran, tmp_path / "killed.sqlite", jobs=2)
     wait_for(lambda: len(list(ran.iterdir())) >= 5)
     victim.send_signal(signal.SIGKILL)
     victim.wait()
     done_before = [row for row in table(tmp_path / "killed.sqlite") if row[2] == "done"]
     assert len(done_before) < 24
-    assert start_runner(ran, tmp_path / "killed.sqlite", pause=0.05).wait() == 0
-    assert start_runner(ran, tmp_path / "whole.sqlite", pause=0.05).wait() == 0
+    assert run_study(same_study(ran), tmp_path / "killed.sqlite", jobs=1, resume=True).done == 24
+    assert run_study(same_study(ran), tmp_path / "whole.sqlite", jobs=1).done == 24
     assert table(tmp_path / "killed.sqlite") == table(tmp_path / "whole.sqlite")
     assert set(done_before) <= set(table(tmp_path / "killed.sqlite"))
 
