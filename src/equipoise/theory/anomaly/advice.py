@@ -131,7 +131,9 @@ def advise_train_fraction(
 
     Examples
     --------
-    >>> advice = advise_train_fraction(n_samples=500, n_features=100, n_positive=50, random_state=0)
+    >>> advice = advise_train_fraction(
+    ...     n_samples=500, n_features=100, n_positive=50, n_bootstrap=10, random_state=0
+    ... )
     >>> advice.verdict
     'weak'
     >>> 0.4 < advice.train_fraction < 0.6
