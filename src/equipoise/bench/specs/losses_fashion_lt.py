@@ -307,6 +307,7 @@ def weights_picture(seen: list[dict[str, Any]]) -> Picture:
             label = f"epoch {item['epoch']} (mean {item['mean']:.2g})"
             axis.stairs(share, _WEIGHT_EDGES, label=label, linewidth=1.5)
         axis.set(title=f"{part} class", xlabel="sample weight", ylabel="share of samples", xscale="log")
+        axis.margins(y=0.4)
         axis.legend(frameon=False, fontsize="small")
     caption = "Sample weights of NENum in the largest and the smallest class, over epochs."
     return Picture.from_matplotlib(
