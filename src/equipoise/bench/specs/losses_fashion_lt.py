@@ -386,8 +386,9 @@ SPEC = Spec(
         "10 : 1; for four methods also 60), AdamW with a cosine schedule and no augmentation, not 200 "
         "epochs of SGD with crops and flips. Every method has the same budget and no tuning of its own: one "
         "learning rate, chosen on validation data (50 images a class that are not trained on), and "
-        "hyper-parameters of the papers, with β = 0.999 instead of 0.9999 for all that use effective numbers, as there are fewer "
-        "samples. Seeds change the network and the order; the data are the same. The 60 epochs were added after the 30 had been seen."
+        "hyper-parameters of the papers, with β = 0.999 instead of 0.9999 for all that use effective numbers, as "
+        "there are fewer samples. Seeds change the network and the order; the data are the same. The 60 epochs were "
+        "added after the 30 had been seen."
     ),
     page=page,
     metrics=("test_error", "test_acsa"),
