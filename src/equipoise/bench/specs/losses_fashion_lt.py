@@ -387,8 +387,8 @@ SPEC = Spec(
         "epochs of SGD with crops and flips. Every method has the same budget and no tuning of its own: one "
         "learning rate, chosen on validation data (50 images a class that are not trained on), and "
         "hyper-parameters of the papers, with β = 0.999 instead of 0.9999 for all that use effective numbers, as "
-        "there are fewer samples. Seeds change the network and the order; the data are the same. The 60 epochs were "
-        "added after the 30 had been seen."
+        "there are fewer samples. Seeds change the network and the order; the data are the same. The 60 "
+        "epochs were added after the 30 had been seen."
     ),
     page=page,
     metrics=("test_error", "test_acsa"),
