@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,19 @@ import pandas as pd
 import torch
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
-from torch import Tensor, nn
+from torch import Tensor
 
 from equipoise._core.checks import FloatArray, check_choice
 from equipoise._core.files import read_json, replacing_folder, write_json
+from equipoise.classifiers._conditional import (
+    ConditionalModule,
+    ConditionalStepFactory,
+    ConditionedFamily,
+    FeaturesOnly,
+    View,
+    tuning_from_dict,
+    tuning_to_dict,
+)
 from equipoise.classifiers._operating import (
     Params,
     Tuning,
@@ -32,8 +40,8 @@ from equipoise.classifiers.ledger import resolve_prior, shift_logits, softmax
 from equipoise.classifiers.neural import NeuralClassifier
 from equipoise.classifiers.targets import check_training_data
 from equipoise.metrics import precision_at_recall
-from equipoise.networks import ConditionalNetwork, build_network
-from equipoise.training import ConditionalStep, ConditionedLoss, FamilyLoss, Linear, predict
+from equipoise.networks import ConditionalNetwork
+from equipoise.training import FamilyLoss, Linear, predict
 from equipoise.training.distributions import Distribution, check_distributions, from_dict, to_dict
 
 _DEFAULTS: dict[str, dict[str, Distribution]] = {
@@ -41,54 +49,6 @@ _DEFAULTS: dict[str, dict[str, Distribution]] = {
     "focal": {"phi": Linear(1, 3, 0.5)},
     "la": {"tau": Linear(0, 3, 0.33)},
 }
-
-
-@dataclass(frozen=True)
-class _ConditionalModule:
-    """A network factory that puts the modulation between a network's features and its head."""
-
-    module: Any
-    default: tuple[float, ...]
-    modulate: bool
-    hidden: int
-    residual: bool
-
-    def __call__(self, input_shape: Sequence[int], n_classes: int, **params: Any) -> nn.Module:
-        network = build_network(self.module, input_shape, n_classes, **params)
-        return ConditionalNetwork(
-            network, self.default, modulate=self.modulate, hidden=self.hidden, residual=self.residual
-        )
-
-
-@dataclass(frozen=True)
-class _ConditionedFamily:
-    """A loss factory for the counts of the training data."""
-
-    name: str
-    default: dict[str, float]
-
-    def __call__(self, class_counts: npt.ArrayLike, **fixed: Any) -> nn.Module:
-        counts = tuple(np.asarray(class_counts, dtype=np.float64).tolist())
-        return ConditionedLoss(FamilyLoss(self.name, counts, fixed), **self.default)
-
-
-@dataclass(frozen=True)
-class _ConditionalStepFactory:
-    distribution: dict[str, Distribution]
-    step: Any
-    per_sample: bool
-
-    def __call__(self, loss: Any, **params: Any) -> ConditionalStep:
-        return ConditionalStep(loss, self.distribution, self.step, self.per_sample, **params)
-
-
-class _FeaturesOnly(nn.Module):
-    def __init__(self, network: ConditionalNetwork) -> None:
-        super().__init__()
-        self.network = network
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.network.features(x)
 
 
 class ConditionalClassifier(ClassifierMixin, BaseEstimator):
@@ -194,12 +154,12 @@ class ConditionalClassifier(ClassifierMixin, BaseEstimator):
     def _configured(self) -> NeuralClassifier:
         base = NeuralClassifier() if self.estimator is None else clone(self.estimator)
         return base.set_params(
-            module=_ConditionalModule(
+            module=ConditionalModule(
                 base.module, tuple(self.params_.values()), self.film, self.film_hidden, self.film_residual
             ),
-            loss=_ConditionedFamily(self.loss, self.params_),
+            loss=ConditionedFamily(self.loss, self.params_),
             loss_params=self.loss_params,
-            step=_ConditionalStepFactory(self.distribution_, self.step, self.per_sample),
+            step=ConditionalStepFactory(self.distribution_, self.step, self.per_sample),
             step_params=self.step_params,
             random_state=self.random_state if self.random_state is not None else base.random_state,
         )
@@ -227,7 +187,7 @@ class ConditionalClassifier(ClassifierMixin, BaseEstimator):
         """Features of the data, which serve every λ: the costly part of a prediction."""
         check_is_fitted(self)
         checked: Any = validate_data(self, X, reset=False, allow_nd=True, dtype="numeric")
-        return predict(_FeaturesOnly(self.network_), self.classifier_.preparation_(checked))
+        return predict(FeaturesOnly(self.network_), self.classifier_.preparation_(checked))
 
     def _scores(self, features: Tensor, params: Params | None, prior: Any) -> FloatArray:
         chosen = self._complete(params)
@@ -332,7 +292,7 @@ class ConditionalClassifier(ClassifierMixin, BaseEstimator):
         self, metric: Any, keywords: dict[str, Any], features: Tensor, X: Any, y: npt.NDArray[Any], prior: Any
     ) -> tuple[Callable[[Params], tuple[float, float | None]], int]:
         if callable(metric):
-            view = _View(self, features)
+            view = View(self, features)
 
             def by_scorer(candidate: Params) -> tuple[float, float | None]:
                 view.params = candidate
@@ -410,7 +370,7 @@ class ConditionalClassifier(ClassifierMixin, BaseEstimator):
                     "distribution": {name: to_dict(law) for name, law in self.distribution_.items()},
                     "params": self.params_,
                     "default": list(base.default),
-                    "tuning": None if tuning is None else _tuning_to_dict(tuning, self.positive_),
+                    "tuning": None if tuning is None else tuning_to_dict(tuning, self.positive_),
                 },
             )
 
@@ -426,62 +386,17 @@ class ConditionalClassifier(ClassifierMixin, BaseEstimator):
         network = module if module is not None else saved["module"]
         if network is None:
             raise ValueError("the module was not saved, only its weights: pass it to load as module=…")
-        shell = _ConditionalModule(
+        shell = ConditionalModule(
             network, tuple(saved["default"]), made.film, made.film_hidden, made.film_residual
         )
         made.distribution_, made.params_ = laws, saved["params"]
         made.classifier_ = NeuralClassifier.load(source / "network", module=shell)
         made.classes_, made.n_features_in_ = made.classifier_.classes_, made.classifier_.n_features_in_
         if saved["tuning"] is not None:
-            made.tuning_, made.positive_ = _tuning_from_dict(saved["tuning"], made.classes_)
+            made.tuning_, made.positive_ = tuning_from_dict(saved["tuning"], made.classes_)
         return made
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         return tags
-
-
-class _View:
-    """The classifier at one λ on data whose features are known, for scikit-learn's scorers."""
-
-    _estimator_type = "classifier"
-
-    def __init__(self, owner: ConditionalClassifier, features: Tensor) -> None:
-        self._owner, self._features, self.classes_ = owner, features, owner.classes_
-        self.params: Params = owner.params_
-
-    def __sklearn_tags__(self) -> Any:
-        return self._owner.__sklearn_tags__()
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        return softmax(self._owner._scores(self._features, self.params, "data"))
-
-    def decision_function(self, X: Any) -> FloatArray:
-        scores = self._owner._scores(self._features, self.params, "train")
-        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        scores = self._owner._scores(self._features, self.params, "train")
-        return np.asarray(self.classes_[scores.argmax(axis=1)])
-
-
-def _tuning_to_dict(tuning: Tuning, positive: Any) -> dict[str, Any]:
-    prior = tuning.prior if isinstance(tuning.prior, str) else np.asarray(tuning.prior).tolist()
-    return {
-        "params": tuning.params,
-        "value": tuning.value,
-        "threshold": tuning.threshold,
-        "prior": prior,
-        "positive": np.asarray(positive).tolist(),
-        "table": {name: tuning.table[name].tolist() for name in tuning.table},
-    }
-
-
-def _tuning_from_dict(saved: dict[str, Any], classes: npt.NDArray[Any]) -> tuple[Tuning, Any]:
-    values = dict(saved)
-    positive = classes[classes.tolist().index(values.pop("positive"))]
-    return Tuning(**{**values, "table": pd.DataFrame(values["table"])}), positive

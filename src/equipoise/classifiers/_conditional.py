@@ -1,0 +1,112 @@
+"""What a conditional classifier is put together from, and how its tuning is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from torch import Tensor, nn
+
+from equipoise._core.checks import FloatArray
+from equipoise.classifiers._operating import Params, Tuning
+from equipoise.classifiers.ledger import softmax
+from equipoise.networks import ConditionalNetwork, build_network
+from equipoise.training import ConditionalStep, ConditionedLoss, FamilyLoss
+from equipoise.training.distributions import Distribution
+
+
+@dataclass(frozen=True)
+class ConditionalModule:
+    """A network factory that puts the modulation between a network's features and its head."""
+
+    module: Any
+    default: tuple[float, ...]
+    modulate: bool
+    hidden: int
+    residual: bool
+
+    def __call__(self, input_shape: Sequence[int], n_classes: int, **params: Any) -> nn.Module:
+        network = build_network(self.module, input_shape, n_classes, **params)
+        return ConditionalNetwork(
+            network, self.default, modulate=self.modulate, hidden=self.hidden, residual=self.residual
+        )
+
+
+@dataclass(frozen=True)
+class ConditionedFamily:
+    """A loss factory for the counts of the training data."""
+
+    name: str
+    default: dict[str, float]
+
+    def __call__(self, class_counts: npt.ArrayLike, **fixed: Any) -> nn.Module:
+        counts = tuple(np.asarray(class_counts, dtype=np.float64).tolist())
+        return ConditionedLoss(FamilyLoss(self.name, counts, fixed), **self.default)
+
+
+@dataclass(frozen=True)
+class ConditionalStepFactory:
+    distribution: dict[str, Distribution]
+    step: Any
+    per_sample: bool
+
+    def __call__(self, loss: Any, **params: Any) -> ConditionalStep:
+        return ConditionalStep(loss, self.distribution, self.step, self.per_sample, **params)
+
+
+class FeaturesOnly(nn.Module):
+    def __init__(self, network: ConditionalNetwork) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.network.features(x)
+
+
+class View:
+    """The classifier at one λ on data whose features are known, for scikit-learn's scorers."""
+
+    _estimator_type = "classifier"
+
+    def __init__(self, owner: Any, features: Tensor) -> None:
+        self._owner, self._features, self.classes_ = owner, features, owner.classes_
+        self.params: Params = owner.params_
+
+    def __sklearn_tags__(self) -> Any:
+        return self._owner.__sklearn_tags__()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        return softmax(self._owner._scores(self._features, self.params, "data"))
+
+    def decision_function(self, X: Any) -> FloatArray:
+        scores = self._owner._scores(self._features, self.params, "train")
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        scores = self._owner._scores(self._features, self.params, "train")
+        return np.asarray(self.classes_[scores.argmax(axis=1)])
+
+
+def tuning_to_dict(tuning: Tuning, positive: Any) -> dict[str, Any]:
+    prior = tuning.prior if isinstance(tuning.prior, str) else np.asarray(tuning.prior).tolist()
+    return {
+        "params": tuning.params,
+        "value": tuning.value,
+        "threshold": tuning.threshold,
+        "prior": prior,
+        "positive": np.asarray(positive).tolist(),
+        "table": {name: tuning.table[name].tolist() for name in tuning.table},
+    }
+
+
+def tuning_from_dict(saved: dict[str, Any], classes: npt.NDArray[Any]) -> tuple[Tuning, Any]:
+    values = dict(saved)
+    positive = classes[classes.tolist().index(values.pop("positive"))]
+    return Tuning(**{**values, "table": pd.DataFrame(values["table"])}), positive
