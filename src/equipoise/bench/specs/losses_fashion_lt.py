@@ -388,8 +388,8 @@ SPEC = Spec(
         "learning rate, chosen on validation data (50 images a class that are not trained on), and "
         "hyper-parameters of the papers, with β = 0.999 instead of 0.9999 for all that use effective numbers, as "
         "there are fewer samples. Seeds change the network and the order; the data are the same. The 60 "
-        "epochs were added after the 30 had been seen, and the numbers of epochs follow earlier trials with one and two "
-        "seeds that compared NENum and CB on test error: a comparison on fresh data remains to be made."
+        "epochs were added after the 30 had been seen, and the numbers of epochs follow earlier trials that "
+        "compared NENum and CB on test error: a comparison on fresh data remains to be made."
     ),
     page=page,
     metrics=("test_error", "test_acsa"),
