@@ -67,7 +67,7 @@ class FeaturesOnly(nn.Module):
         return self.network.features(x)
 
 
-class View:
+class _View:
     """The classifier at one λ on data whose features are known, for scikit-learn's scorers."""
 
     _estimator_type = "classifier"

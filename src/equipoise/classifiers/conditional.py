@@ -23,7 +23,7 @@ from equipoise.classifiers._conditional import (
     ConditionalStepFactory,
     ConditionedFamily,
     FeaturesOnly,
-    View,
+    _View,
     tuning_from_dict,
     tuning_to_dict,
 )
@@ -292,7 +292,7 @@ class ConditionalClassifier(ClassifierMixin, BaseEstimator):
         self, metric: Any, keywords: dict[str, Any], features: Tensor, X: Any, y: npt.NDArray[Any], prior: Any
     ) -> tuple[Callable[[Params], tuple[float, float | None]], int]:
         if callable(metric):
-            view = View(self, features)
+            view = _View(self, features)
 
             def by_scorer(candidate: Params) -> tuple[float, float | None]:
                 view.params = candidate
