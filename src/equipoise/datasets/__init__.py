@@ -26,6 +26,7 @@ from equipoise.datasets.imbalance import (
     step_counts,
 )
 from equipoise.datasets.keel import available_keel, load_keel
+from equipoise.datasets.labeled_images import LabeledImages, read_labeled_images
 from equipoise.datasets.mixtures import (
     GaussianMixture,
     centroids_from_gram,
@@ -41,6 +42,7 @@ __all__ = [
     "PROFILES",
     "Dataset",
     "GaussianMixture",
+    "LabeledImages",
     "Profile",
     "TeacherStudent",
     "apportion",
@@ -70,5 +72,6 @@ __all__ = [
     "make_teacher_student",
     "mixture_like",
     "read_idx",
+    "read_labeled_images",
     "step_counts",
 ]

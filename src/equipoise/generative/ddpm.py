@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from torch import Tensor
 from equipoise._core.checks import check_array, check_integer, check_positive, check_same_length
 from equipoise._core.random import derive_seed, draw_seed
 from equipoise.generative.assignment import Assigner
-from equipoise.generative.monitor import MemorizationMonitor, Window, log_spaced
+from equipoise.generative.monitor import Look, MemorizationMonitor, Window, log_spaced
 from equipoise.generative.sampling import sample
 from equipoise.generative.schedule import NoiseSchedule
 from equipoise.networks.unet import UNet
@@ -54,6 +55,16 @@ class DenoisingStep:
         return Outcome(loss.detach())
 
 
+def held_out_rows(codes: npt.NDArray[np.int64], fraction: float, seed: int) -> npt.NDArray[np.bool_]:
+    """Which rows are kept from training: the same share of every class, a function of the seed."""
+    held = np.zeros(len(codes), dtype=bool)
+    rng = np.random.default_rng(derive_seed(seed, "held out"))
+    for label in range(int(codes.max()) + 1):
+        rows = np.flatnonzero(codes == label)
+        held[rng.choice(rows, round(fraction * len(rows)), replace=False)] = True
+    return held
+
+
 class DDPM(BaseEstimator):
     """A diffusion model of images that says, class by class, when it begins to copy.
 
@@ -73,7 +84,9 @@ class DDPM(BaseEstimator):
         Watch memorization at log-spaced steps, ``looks_per_decade`` of them in a factor of ten.
     n_samples, stride : samples a look and steps of the monitoring sampler.
     held_out_fraction : share of the images kept from training, for the generalization window.
-    stop : ``None`` or ``"memorized"``: end when the first class begins to be memorized.
+    stop : ``None``; ``"memorized"``: end when the first class begins to be memorized; ``"all memorized"``.
+    looks : steps to look at (the ends of the epochs that hold them); log-spaced ones by default.
+    keep : called with the step and the :class:`~equipoise.generative.monitor.Look`, to keep what was seen.
     noise_steps : T of the noise schedule.
     checkpoint : folder from which a killed fit goes on, to the same bits.
     random_state : int, generator or None
@@ -112,6 +125,8 @@ class DDPM(BaseEstimator):
         second: str = "any",
         noise_steps: int = 1000,
         checkpoint: str | os.PathLike[str] | None = None,
+        looks: Sequence[int] | None = None,
+        keep: Callable[[int, Look], None] | None = None,
         random_state: Any = None,
         verbose: bool | None = None,
     ) -> None:
@@ -130,6 +145,8 @@ class DDPM(BaseEstimator):
         self.second = second
         self.noise_steps = noise_steps
         self.checkpoint = checkpoint
+        self.looks = looks
+        self.keep = keep
         self.random_state = random_state
         self.verbose = verbose
 
@@ -138,26 +155,25 @@ class DDPM(BaseEstimator):
         images, codes = self._read(X, y)
         check_positive("lr", self.lr)
         seed = draw_seed(self.random_state)
-        held = self._held_out(codes, seed)
+        held = held_out_rows(codes, self.held_out_fraction, seed)
         train, labels = images[~held], codes[~held]
         check_integer("steps", self.steps, low=1)
         check_integer("batch_size", self.batch_size, low=1)
-        epochs = -(-self.steps // -(-len(train) // self.batch_size))
+        batches = -(-len(train) // self.batch_size)
+        epochs = -(-self.steps // batches)
         self.schedule_ = NoiseSchedule(steps=self.noise_steps)
         self.network_ = self._new_network(tuple(images.shape[1:]), seed)
         callbacks: list[Callback] = []
         if self.monitor:
-            self.monitor_ = self._new_monitor(train, labels, (images[held], codes[held]), epochs, seed)
+            marks = log_spaced(epochs, self.looks_per_decade)
+            if self.looks is not None:
+                marks = [-(-check_integer("looks", step, low=1) // batches) for step in self.looks]
+            self.monitor_ = self._new_monitor(train, labels, (images[held], codes[held]), marks, seed)
             callbacks.append(self.monitor_)
         if self.checkpoint is not None:
-            identity = {
-                "preset": self.preset,
-                "seed": seed,
-                "images": len(train),
-                "shape": list(images.shape[1:]),
-            }
+            identity = self._identity(images, codes, seed)
             callbacks.append(Checkpoint(self.checkpoint, every=max(1, epochs // 20), identity=identity))
-        shares = None if self.class_shares is None else np.asarray(self.class_shares, dtype=np.float64)
+        shares = self._shares()
         run = fit(
             self.network_,
             DenoisingStep(self.schedule_, self.conditional),
@@ -174,6 +190,25 @@ class DDPM(BaseEstimator):
         self.history_ = pd.DataFrame(run.history)
         return self
 
+    def _shares(self) -> npt.NDArray[np.float64] | None:
+        return None if self.class_shares is None else np.asarray(self.class_shares, dtype=np.float64)
+
+    def _identity(self, images: Tensor, codes: npt.NDArray[np.int64], seed: int) -> dict[str, Any]:
+        """What a checkpoint must agree in to be this run's."""
+        shares = self._shares()
+        digest = hashlib.blake2b(images.numpy().tobytes() + codes.tobytes(), digest_size=12)
+        return {
+            "preset": self.preset,
+            "conditional": self.conditional,
+            "seed": seed,
+            "shape": list(images.shape[1:]),
+            "data": digest.hexdigest(),
+            "batch_size": self.batch_size,
+            "lr": float(self.lr),
+            "class_shares": None if shares is None else shares.tolist(),
+            "noise_steps": self.noise_steps,
+        }
+
     def _read(self, X: npt.ArrayLike, y: npt.ArrayLike | None) -> tuple[Tensor, npt.NDArray[np.int64]]:
         array = check_array("X", X)
         if array.ndim not in (3, 4):
@@ -189,21 +224,26 @@ class DDPM(BaseEstimator):
         scaled = torch.tensor((array - self.mean_) / self.scale_, dtype=torch.float32)
         return scaled, codes.astype(np.int64)
 
-    def _held_out(self, codes: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.bool_]:
-        held = np.zeros(len(codes), dtype=bool)
-        rng = np.random.default_rng(derive_seed(seed, "held out"))
-        for label in range(len(self.classes_)):
-            rows = np.flatnonzero(codes == label)
-            held[rng.choice(rows, round(self.held_out_fraction * len(rows)), replace=False)] = True
-        return held
-
     def _new_network(self, shape: Sequence[int], seed: int) -> UNet:
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(derive_seed(seed, "network"))
             return UNet(shape, self.preset, len(self.classes_) if self.conditional else 0)
 
+    def new_monitor(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None) -> MemorizationMonitor:
+        """The monitor that a fit on these images would have, to look at trained networks again."""
+        images, codes = self._read(X, y)
+        seed = draw_seed(self.random_state)
+        held = held_out_rows(codes, self.held_out_fraction, seed)
+        self.schedule_ = NoiseSchedule(steps=self.noise_steps)
+        return self._new_monitor(images[~held], codes[~held], (images[held], codes[held]), [], seed)
+
     def _new_monitor(
-        self, images: Tensor, codes: npt.NDArray[np.int64], held: tuple[Tensor, Any], epochs: int, seed: int
+        self,
+        images: Tensor,
+        codes: npt.NDArray[np.int64],
+        held: tuple[Tensor, Any],
+        marks: list[int],
+        seed: int,
     ) -> MemorizationMonitor:
         assign: Any = lambda drawn: np.zeros(len(drawn), dtype=np.int64)  # noqa: E731
         if len(self.classes_) > 1 and not self.conditional:
@@ -214,13 +254,14 @@ class DDPM(BaseEstimator):
             codes,
             assign,
             self.schedule_,
-            log_spaced(epochs, self.looks_per_decade),
+            marks,
             n_samples=self.n_samples,
             stride=self.stride,
             held_out=held if len(held[0]) else None,
             second=self.second,
             stop=self.stop,
             conditional=self.conditional,
+            keep=self.keep,
         )
 
     def sample(
@@ -291,7 +332,10 @@ class DDPM(BaseEstimator):
         model.mean_ = state["mean"].numpy()
         model.schedule_ = NoiseSchedule(steps=model.noise_steps)
         model.network_ = model._new_network(model.mean_.shape, 0)
-        model.network_.load_state_dict(state["weights"])
+        try:
+            model.network_.load_state_dict(state["weights"])
+        except RuntimeError as error:
+            raise ValueError(f"{Path(folder)} holds weights of another network: {error}") from None
         model.network_.eval()
         model.looks_ = pd.DataFrame(state["looks"])
         return model

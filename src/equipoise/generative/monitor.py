@@ -14,7 +14,7 @@ from torch import Tensor
 
 from equipoise._core.checks import check_choice, check_fraction, check_integer
 from equipoise._core.random import derive_seed
-from equipoise.generative.memorization import crossing_time, memorized_fraction, nearest_two
+from equipoise.generative.memorization import Neighbors, crossing_time, memorized_fraction, nearest_two
 from equipoise.generative.sampling import sample
 from equipoise.generative.schedule import NoiseSchedule
 from equipoise.training import Callback
@@ -49,6 +49,16 @@ class Window:
         return self.opens < self.closes
 
 
+@dataclass(frozen=True)
+class Look:
+    """What one look saw: the samples as the network drew them, their classes and neighbors, a line a class."""
+
+    samples: Tensor
+    labels: npt.NDArray[np.int64]
+    neighbors: Neighbors
+    table: pd.DataFrame
+
+
 class MemorizationMonitor(Callback):
     """Draws samples at log-spaced epochs and tells how many of each class are copies.
 
@@ -62,7 +72,9 @@ class MemorizationMonitor(Callback):
     held_out : images and codes the training never sees; their denoising error a class tells generalization.
     threshold : of d(nn1)/d(nn2).
     second : ``"any"`` or ``"class"``: which second neighbor.
-    stop : ``None``, or ``"memorized"``: end the run when a class's lower bound exceeds ``stop_fraction``.
+    stop : ``None``; ``"memorized"``: end the run when some class's lower bound exceeds ``stop_fraction``;
+        ``"all memorized"``: when every class's does, for whoever wants all the times.
+    keep : called with the step and the :class:`Look`, to keep what was seen.
     """
 
     def __init__(
@@ -81,6 +93,7 @@ class MemorizationMonitor(Callback):
         stop: str | None = None,
         stop_fraction: float = 1 / 3,
         conditional: bool = False,
+        keep: Callable[[int, Look], None] | None = None,
     ) -> None:
         self.images, self.codes = images, np.asarray(codes, dtype=np.int64)
         self.assign, self.schedule, self.marks = assign, schedule, set(marks)
@@ -88,9 +101,9 @@ class MemorizationMonitor(Callback):
         self.stride, self.held_out = stride, held_out
         self.threshold = float(check_fraction("threshold", threshold))
         self.second = check_choice("second", second, ["any", "class"])
-        self.stop = check_choice("stop", stop, [None, "memorized"])
+        self.stop = check_choice("stop", stop, [None, "memorized", "all memorized"])
         self.stop_fraction = float(check_fraction("stop_fraction", stop_fraction))
-        self.conditional = conditional
+        self.conditional, self.keep = conditional, keep
         self.records: list[dict[str, float]] = []
 
     def on_epoch_end(self, run: Run, record: dict[str, float]) -> bool | None:
@@ -98,15 +111,24 @@ class MemorizationMonitor(Callback):
             return None
         was_training = run.network.training
         run.network.eval()
-        looked = self.look(run.network, derive_seed(run.seed, "monitor", run.epoch))
+        seen = self.examine(run.network, derive_seed(run.seed, "monitor", run.epoch))
         run.network.train(was_training)
         step = run.epoch * run.batches
-        rows: list[Any] = looked.to_dict("records")
+        rows: list[Any] = seen.table.to_dict("records")
         self.records += [{"epoch": run.epoch, "step": step, **row} for row in rows]
-        return self.stop == "memorized" and bool((looked["low"] >= self.stop_fraction).any())
+        if self.keep is not None:
+            self.keep(step, seen)
+        over = seen.table["low"] >= self.stop_fraction
+        return (self.stop == "memorized" and bool(over.any())) or (
+            self.stop == "all memorized" and bool(over.all())
+        )
 
     def look(self, network: Any, seed: int) -> pd.DataFrame:
         """One look: a line a class."""
+        return self.examine(network, seed).table
+
+    def examine(self, network: Any, seed: int) -> Look:
+        """Draw samples, tell their classes, find their neighbors."""
         generator = torch.Generator().manual_seed(seed)
         n_classes = int(self.codes.max()) + 1
         asked = torch.arange(self.n_samples) % n_classes if self.conditional else None
@@ -128,7 +150,7 @@ class MemorizationMonitor(Callback):
         )
         if self.held_out is not None:
             table["held_out_error"] = denoising_error(network, *self.held_out, self.schedule, n_classes)
-        return table
+        return Look(drawn, labels, found, table)
 
     @property
     def table(self) -> pd.DataFrame:

@@ -1,0 +1,178 @@
+"""``equipoise diffusion``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+HELP = "train a diffusion model on images and see which class it memorises first, and when to stop"
+
+_STOPS = {"first-memorised": "memorized", "all-memorised": "all memorized"}
+_QUANTITIES = {"memorisation": "memorization", "generalisation": "generalization"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    _add_train(actions.add_parser("train", help="train, watching each class; resumable"))
+    again = actions.add_parser("monitor", help="look again at every checkpoint, with more or better samples")
+    again.add_argument("folder", metavar="FOLDER", help="the run")
+    again.add_argument(
+        "data", nargs="?", metavar="DATA", help="its images, if images.npz was taken out of it"
+    )
+    again.add_argument("--samples", type=int, metavar="N", help="samples a look (default: as in training)")
+    again.add_argument(
+        "--reverse-steps",
+        type=int,
+        metavar="N",
+        help="steps of the sampler; 0: all (default: as in training)",
+    )
+    again.add_argument(
+        "--second", choices=["any", "class"], help="second neighbour: any, or of the same class"
+    )
+    page = actions.add_parser("report", help="write a run's page, or that of several runs together")
+    page.add_argument("folders", nargs="+", metavar="FOLDER", help="the runs")
+    page.add_argument("--out", metavar="PAGE.html", help="where to write (default: FOLDER/report.html)")
+    page.add_argument("--reference", metavar="CLASS", help="the class that gaps are measured from")
+
+
+def _add_train(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("data", nargs="?", metavar="DATA", help="idx images (or their folder), an npz with X and y, or a folder "
+        "of images by class; not needed with --resume")  # fmt: skip
+    add("--out", required=True, metavar="FOLDER", help="where the run goes")
+    add("--resume", action="store_true", help="go on with the run in FOLDER; --steps may grow")
+    add("--labels", metavar="FILE", help="idx labels, if their name does not follow from that of the images")
+    add("--classes", metavar="A,B", help="only these; 7=sneaker,8=bag also names them")
+    add("--size", type=int, metavar="PIXELS", help="scale images to so many pixels a side")
+    add(
+        "--limit-per-class",
+        metavar="N",
+        help="images of each class at most; sneaker=75,bag=225 for single ones",
+    )
+    add("--preset", choices=["tiny", "small", "paper"], help="size of the network (default: small)")
+    add("--conditional", action="store_true", default=None, help="draw by class")
+    add("--steps", type=int, metavar="N", help="training steps (default: 5000)")
+    add("--batch-size", type=int, metavar="N", help="default: 64")
+    add("--lr", type=float, help="default: 1e-3 tiny, 5e-4 small, 1e-4 paper")
+    add("--shares", metavar="A=0.3,B=0.7", help="how often each class is drawn (default: as the data has it)")
+    add("--equalize", nargs="?", const="memorisation", choices=list(_QUANTITIES),
+        help="draw the classes as the theory prescribes, to be memorised (or to generalise) together")  # fmt: skip
+    add("--stop", choices=list(_STOPS), help="end when the first class, or every class, is memorised")
+    add("--looks-per-decade", type=int, metavar="N", help="looks in a factor of ten of steps (default: 5)")
+    add("--samples", type=int, metavar="N", help="samples a look (default: 200; paper: 500)")
+    add(
+        "--reverse-steps",
+        type=int,
+        metavar="N",
+        help="steps of the sampler; 0: all (default: 50; paper: all)",
+    )
+    add("--second", choices=["any", "class"], help="second neighbour: any, or of the same class")
+    add("--held-out", type=float, metavar="SHARE", help="images kept from training (default: 0.1)")
+    add("--seed", type=int, help="default: 0")
+
+
+def run(args: argparse.Namespace) -> int:
+    return {"train": _train, "monitor": _monitor, "report": _report}[args.action](args)
+
+
+def _train(args: argparse.Namespace) -> int:
+    if args.data is None and not args.resume:
+        raise ValueError("name the images to train on, or go on with a run by --resume")
+    shares = _pairs("--shares", args.shares, float) if args.shares else None
+    options = _options(args)
+    from equipoise.generative import jobs
+
+    try:
+        if args.resume:
+            if shares is not None or args.equalize:
+                raise ValueError("a run goes on with the shares it has: drop --shares and --equalize")
+            folder = jobs.resume(args.out, options, args.data, tell=_tell)
+        else:
+            equalize = _QUANTITIES[args.equalize] if args.equalize else None
+            folder = jobs.start(args.data, args.out, options, shares=shares, equalize=equalize, tell=_tell)
+    except KeyboardInterrupt:
+        print(f"\nGo on: equipoise diffusion train --resume --out {args.out}", file=sys.stderr)
+        raise
+    return _close(folder)
+
+
+def _monitor(args: argparse.Namespace) -> int:
+    from equipoise.generative import jobs
+
+    stride: Any = "same" if args.reverse_steps is None else args.reverse_steps or None
+    folder = jobs.monitor(
+        args.folder, args.data, n_samples=args.samples, stride=stride, second=args.second, tell=_tell
+    )
+    return _close(folder)
+
+
+def _report(args: argparse.Namespace) -> int:
+    raise ValueError("not yet")
+
+
+def _close(folder: Any) -> int:
+    from equipoise.generative.clock import in_words, read_clock
+
+    clock = read_clock(folder.table(), folder.names)
+    for sentence in in_words(clock):
+        print(sentence)
+    if clock.advised is not None:
+        print(f"Checkpoint: {folder.checkpoint(clock.advised)}")
+    return 0
+
+
+def _options(args: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "preset": args.preset,
+        "conditional": args.conditional,
+        "steps": args.steps,
+        "batch_size": args.batch_size,
+        "lr": args.lr,
+        "stop": _STOPS[args.stop] if args.stop else None,
+        "looks_per_decade": args.looks_per_decade,
+        "n_samples": args.samples,
+        "stride": args.reverse_steps,
+        "second": args.second,
+        "held_out_fraction": args.held_out,
+        "seed": args.seed,
+        "size": args.size,
+        "labels": args.labels,
+        "classes": _classes(args.classes) if args.classes else None,
+        "limit": _limit(args.limit_per_class) if args.limit_per_class else None,
+    }
+
+
+def _classes(text: str) -> list[str] | dict[str, str]:
+    if "=" in text:
+        return _pairs("--classes", text, str)
+    return [name.strip() for name in text.split(",")]
+
+
+def _limit(text: str) -> int | dict[str, int]:
+    if "=" in text:
+        return _pairs("--limit-per-class", text, int)
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"--limit-per-class must be a number or CLASS=NUMBER,…, got {text!r}") from None
+
+
+def _pairs(option: str, text: str, kind: type[Any]) -> dict[str, Any]:
+    found = {}
+    for part in text.split(","):
+        name, equals, value = (piece.strip() for piece in part.rpartition("="))
+        try:
+            if not (name and equals):
+                raise ValueError
+            found[name] = kind(value)
+        except ValueError:
+            raise ValueError(f"{option} must be CLASS=VALUE,…, got {part!r}") from None
+    return found
+
+
+def _tell(line: str) -> None:
+    """A line of its own, also where a progress bar is on the screen."""
+    if sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr, flush=True)
+    print(line, flush=True)
