@@ -108,17 +108,30 @@ def _monitor(args: argparse.Namespace) -> int:
 
 
 def _report(args: argparse.Namespace) -> int:
-    raise ValueError("not yet")
+    from equipoise.generative.folder import RunFolder
+    from equipoise.generative.page import write_report
+
+    folders = [RunFolder.open(folder) for folder in args.folders]
+    out = args.out or (folders[0].path / "report.html" if len(folders) == 1 else "diffusion.html")
+    write_report(folders, out, reference=args.reference)
+    print(f"Report: {out}")
+    return 0
 
 
 def _close(folder: Any) -> int:
+    """Say in plain words what was found, and where to look."""
     from equipoise.generative.clock import in_words, read_clock
+    from equipoise.generative.page import write_report
 
     clock = read_clock(folder.table(), folder.names)
+    print()
     for sentence in in_words(clock):
         print(sentence)
     if clock.advised is not None:
         print(f"Checkpoint: {folder.checkpoint(clock.advised)}")
+    page = folder.path / "report.html"
+    write_report([folder], page)
+    print(f"Report:     {page}")
     return 0
 
 

@@ -306,6 +306,8 @@ def _read_files(paths: list[Path], size: int | None) -> Pixels:
     for path in paths:
         try:
             with Image.open(path) as opened:
+                opened.verify()  # all chunks, also those after the last pixel
+            with Image.open(path) as opened:
                 picture = _plain(opened)
         except Exception as error:  # Pillow's decoders raise many kinds
             raise ValueError(f"{path} is not a readable image (cut off or damaged?): {error}") from error

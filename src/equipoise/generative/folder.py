@@ -126,13 +126,13 @@ class RunFolder:
         if data.fingerprint == was["fingerprint"]:
             return
         for what, now, then in (
-            ("the classes", list(data.classes), was["classes"]),
-            ("the size", list(data.shape), was["shape"]),
-            ("the counts", data.counts.tolist(), was["counts"]),
+            ("the classes were", list(data.classes), was["classes"]),
+            ("the size was", list(data.shape), was["shape"]),
+            ("the counts were", data.counts.tolist(), was["counts"]),
         ):
             if now != then:
                 raise ValueError(
-                    f"{self.path} holds a run on other images than {where}: {what} were {then}, are {now}"
+                    f"{self.path} holds a run on other images than {where}: {what} {then}, now {now}"
                 )
         raise ValueError(
             f"{self.path} holds a run on other images than {where}: as many, but with other pixels"

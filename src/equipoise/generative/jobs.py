@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import nnls
 
 import equipoise
 from equipoise._core.checks import check_choice, check_distribution, check_integer
@@ -241,11 +242,12 @@ def _seen(folder: RunFolder, step: int, how: Mapping[str, Any]) -> bool:
 
 def _train(folder: RunFolder, data: LabeledImages, tell: Tell, verbose: bool | None) -> RunFolder:
     settings = folder.settings
-    teller = _Teller(folder, settings, tell)
+    looks = look_steps(settings["steps"], settings["looks_per_decade"])
+    teller = _Teller(folder, looks, tell)
     model = _model(
         settings,
         checkpoint=folder.state,
-        looks=look_steps(settings["steps"], settings["looks_per_decade"]),
+        looks=looks,
         keep=teller,
         verbose=verbose,
     )
@@ -262,9 +264,9 @@ class _Teller:
 
     model: DDPM
 
-    def __init__(self, folder: RunFolder, settings: Mapping[str, Any], tell: Tell) -> None:
-        self.folder, self.settings, self.tell = folder, settings, tell
-        self.began: tuple[float, int] | None = None
+    def __init__(self, folder: RunFolder, looks: list[int], tell: Tell) -> None:
+        self.folder, self.settings, self.looks, self.tell = folder, folder.settings, looks, tell
+        self.seen: list[tuple[float, int]] = []
 
     def __call__(self, step: int, look: Look) -> None:
         how = {**_how(self.settings), "accuracy": getattr(self.model, "assigner_accuracy_", None)}
@@ -272,13 +274,17 @@ class _Teller:
         self.folder.keep(step, look, self.model, how)
         last = max(step, self.settings["steps"])
         line = _line(step, last, self.folder.names, look.table)
-        now = time.monotonic()
-        if self.began is None:
-            self.began = now, step
-        elif step < last and step > self.began[1]:
-            rate = (now - self.began[0]) / (step - self.began[1])
-            line += f"; about {_duration(rate * (last - step))} left"
+        self.seen.append((time.monotonic(), step))
+        if step < last and len(self.seen) > 2:
+            line += f"; about {_duration(self._left(step))} left"
         self.tell(line)
+
+    def _left(self, step: int) -> float:
+        """Seconds to the end, from what steps and looks have taken so far."""
+        took = np.diff(np.array(self.seen), axis=0)
+        rates, _ = nnls(np.column_stack([took[:, 1], np.ones(len(took))]), took[:, 0])
+        looks = sum(1 for mark in self.looks if mark > step)
+        return float(rates @ [self.settings["steps"] - step, looks])
 
 
 def _line(step: int, last: int, names: tuple[str, ...], table: pd.DataFrame) -> str:

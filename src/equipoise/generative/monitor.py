@@ -150,6 +150,8 @@ class MemorizationMonitor(Callback):
         )
         if self.held_out is not None:
             table["held_out_error"] = denoising_error(network, *self.held_out, self.schedule, n_classes)
+        for column, distance in zip(("nearest", "second"), found.distance.T, strict=True):
+            table[column] = [_mean(distance[labels == code]) for code in range(n_classes)]
         return Look(drawn, labels, found, table)
 
     @property
@@ -170,6 +172,10 @@ class MemorizationMonitor(Callback):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.records = list(state["records"])
+
+
+def _mean(values: npt.NDArray[np.float64]) -> float:
+    return float(values.mean()) if len(values) else float("nan")
 
 
 def crossing_times(table: pd.DataFrame, threshold: float = 1 / 3) -> dict[int, float]:

@@ -1,0 +1,235 @@
+"""The curves of a diffusion run and of several together (Nicoletti et al., Figs 5 and 11), by plotly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from equipoise._core.checks import FloatArray
+from equipoise.generative.clock import Clock
+from equipoise.report import COLORS, PALETTE, new_figure, plain
+
+
+@dataclass(frozen=True)
+class GapPoint:
+    """The gap of one class of one run to the reference class of that run."""
+
+    run: str
+    reference: str
+    partner: str
+    variance: float
+    share: float
+    gap: float
+    low: float
+    high: float
+    censored: bool
+    predicted: float
+
+
+def color(code: int) -> str:
+    return PALETTE[code % len(PALETTE)]
+
+
+def _soft(code: int, opacity: float = 0.18) -> str:
+    red, green, blue = (int(color(code)[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity})"
+
+
+def _of_class(table: pd.DataFrame, code: int) -> pd.DataFrame:
+    return table[table["label"] == code].sort_values("step")
+
+
+def memorized_curves(table: pd.DataFrame, clock: Clock) -> Any:
+    """Memorized fraction of each class over the steps, with bands, the threshold and the window (Fig 5a)."""
+    import plotly.graph_objects as go
+
+    traces = []
+    for code, name in enumerate(clock.names):
+        own = _of_class(table, code).dropna(subset=["fraction"])
+        x, text = own["step"], plain(name)
+        band = {"line": {"width": 0}, "hoverinfo": "skip", "showlegend": False, "mode": "lines"}
+        traces += [
+            go.Scatter(x=x, y=own["high"], **band),
+            go.Scatter(x=x, y=own["low"], fill="tonexty", fillcolor=_soft(code), **band),
+            go.Scatter(
+                x=x,
+                y=own["fraction"],
+                name=text,
+                mode="lines+markers",
+                line={"color": color(code), "width": 2.5},
+                marker={"size": 6},
+                customdata=own["n"],
+                hovertemplate=f"{text}, step %{{x:,}}: %{{y:.0%}} of %{{customdata}} samples<extra></extra>",
+            ),
+        ]
+    figure = new_figure(*traces, x="training step", y="samples that are copies")
+    figure.update_xaxes(type="log", tickformat="~s", dtick=1)
+    figure.update_yaxes(tickformat=".0%", range=[-0.03, 1.03])
+    figure.add_hline(clock.threshold, line={"dash": "dash", "color": COLORS["muted"], "width": 1})
+    for code, time in enumerate(clock.memorized):
+        if np.isfinite(time.value):
+            figure.add_vline(time.value, line={"dash": "dot", "color": color(code), "width": 1.5})
+    if clock.window is not None and clock.window.is_open:
+        end = clock.window.closes if np.isfinite(clock.window.closes) else clock.last
+        figure.add_vrect(
+            clock.window.opens,
+            end,
+            fillcolor=COLORS["soft"],
+            line_width=0,
+            layer="below",
+            annotation={
+                "text": "window",
+                "font": {"color": COLORS["accent"]},
+                "yanchor": "top",
+                "xanchor": "left",
+            },
+            annotation_position="top left",
+        )
+    return figure
+
+
+def error_curves(table: pd.DataFrame, names: Sequence[str]) -> Any:
+    """Denoising error of each class on held-out images: falling while the class is learned."""
+    import plotly.graph_objects as go
+
+    traces = []
+    for code, name in enumerate(names):
+        own, text = _of_class(table, code), plain(name)
+        traces.append(
+            go.Scatter(
+                x=own["step"],
+                y=own["held_out_error"],
+                name=text,
+                mode="lines+markers",
+                line={"color": color(code), "width": 2},
+                marker={"size": 5},
+                hovertemplate=f"{text}, step %{{x:,}}: %{{y:.4f}}<extra></extra>",
+            )
+        )
+    figure = new_figure(*traces, x="training step", y="error on held-out images")
+    figure.update_xaxes(type="log", tickformat="~s", dtick=1)
+    return figure
+
+
+def distance_curves(table: pd.DataFrame, clock: Clock) -> Any:
+    """Mean distance of samples to the nearest and the second nearest training image (Fig 11, below)."""
+    import plotly.graph_objects as go
+
+    traces = []
+    for code, name in enumerate(clock.names):
+        own, text = _of_class(table, code), plain(name)
+        for column, dash in (("nearest", "solid"), ("second", "dash")):
+            traces.append(
+                go.Scatter(
+                    x=own["step"],
+                    y=own[column],
+                    name=f"{text}, {column}",
+                    mode="lines",
+                    line={"color": color(code), "width": 2, "dash": dash},
+                    hovertemplate=f"{text}, {column}, step %{{x:,}}: %{{y:.3g}}<extra></extra>",
+                )
+            )
+    figure = new_figure(*traces, x="training step", y="mean distance")
+    figure.update_xaxes(type="log", tickformat="~s", dtick=1)
+    figure.update_yaxes(rangemode="tozero")
+    return figure
+
+
+def gaps_against_variance(points: Sequence[GapPoint], seed: int = 0) -> Any:
+    """The gap to the reference class against the other class's variance, with a line and its band (Fig 5b)."""
+    import plotly.graph_objects as go
+
+    x = np.array([p.variance for p in points])
+    y = np.array([p.gap for p in points])
+    traces = []
+    if len(np.unique(x)) > 2:
+        grid = np.linspace(x.min(), x.max(), 40)
+        low, high = _band(x, y, grid, seed)
+        band = {"line": {"width": 0}, "hoverinfo": "skip", "showlegend": False, "mode": "lines"}
+        line = {"color": COLORS["muted"], "dash": "dash", "width": 1.5}
+        traces = [
+            go.Scatter(x=grid, y=high, **band),
+            go.Scatter(x=grid, y=low, fill="tonexty", fillcolor="rgba(107,122,136,0.15)", **band),
+            go.Scatter(x=grid, y=_line(x, y, grid), mode="lines", line=line, name="linear fit"),
+        ]
+    figure = new_figure(*traces, *_points(points, x), x="variance of the other class", y="gap in steps")
+    figure.add_hline(0, line={"color": COLORS["muted"], "width": 1})
+    return figure
+
+
+def gaps_against_share(points: Sequence[GapPoint]) -> Any:
+    """The gap to the reference class against the other class's share, a line a class (Fig 5c)."""
+    import plotly.graph_objects as go
+
+    traces = []
+    for number, partner in enumerate(dict.fromkeys(p.partner for p in points)):
+        own = sorted((p for p in points if p.partner == partner), key=lambda p: p.share)
+        if len({p.share for p in own}) > 1:
+            shares = sorted({p.share for p in own})
+            means = [float(np.mean([p.gap for p in own if p.share == share])) for share in shares]
+            line = {"color": color(number), "width": 1.5}
+            traces.append(
+                go.Scatter(x=shares, y=means, mode="lines", line=line, hoverinfo="skip", showlegend=False)
+            )
+    x = np.array([p.share for p in points])
+    figure = new_figure(*traces, *_points(points, x), x="share of the other class", y="gap in steps")
+    figure.update_xaxes(tickformat=".0%")
+    figure.add_hline(0, line={"color": COLORS["muted"], "width": 1})
+    return figure
+
+
+def _points(points: Sequence[GapPoint], x: FloatArray) -> list[Any]:
+    import plotly.graph_objects as go
+
+    traces = []
+    for number, partner in enumerate(dict.fromkeys(p.partner for p in points)):
+        rows = [i for i, p in enumerate(points) if p.partner == partner]
+        own, text = [points[i] for i in rows], plain(partner)
+        spread = {
+            "type": "data",
+            "symmetric": False,
+            "array": [max(p.high - p.gap, 0) if np.isfinite(p.high) else 0 for p in own],
+            "arrayminus": [max(p.gap - p.low, 0) if np.isfinite(p.low) else 0 for p in own],
+            "thickness": 1.2,
+        }
+        traces.append(
+            go.Scatter(
+                x=x[rows],
+                y=[p.gap for p in own],
+                error_y=spread,
+                mode="markers",
+                name=text,
+                marker={
+                    "color": color(number),
+                    "size": 10,
+                    "symbol": ["triangle-up" if p.censored else "circle" for p in own],
+                },
+                customdata=[
+                    [plain(p.run), "at least " if p.censored else "", plain(p.reference)] for p in own
+                ],
+                hovertemplate=f"%{{customdata[0]}}: {text} %{{customdata[1]}}%{{y:,.0f}} steps before "
+                "%{customdata[2]}<extra></extra>",
+            )
+        )
+    return traces
+
+
+def _line(x: FloatArray, y: FloatArray, grid: FloatArray) -> FloatArray:
+    slope, offset = np.polyfit(x, y, 1)
+    return np.asarray(slope * grid + offset)
+
+
+def _band(x: FloatArray, y: FloatArray, grid: FloatArray, seed: int) -> tuple[FloatArray, FloatArray]:
+    """95 % bootstrap band of the line: points redrawn, line fitted again."""
+    rng = np.random.default_rng(seed)
+    lines: list[FloatArray] = []
+    while len(lines) < 300:
+        rows = rng.integers(len(x), size=len(x))
+        if len(np.unique(x[rows])) > 1:
+            lines.append(_line(x[rows], y[rows], grid))
+    low, high = np.quantile(lines, [0.025, 0.975], axis=0)
+    return low, high

@@ -1,0 +1,164 @@
+"""Several diffusion runs on one page: gaps against variance and against imbalance (Nicoletti et al., Fig 5b, c)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import stats
+
+from equipoise.generative.clock import Estimate
+from equipoise.generative.plots import GapPoint, gaps_against_share, gaps_against_variance
+from equipoise.generative.readings import Reading
+from equipoise.generative.sections import time_cell
+from equipoise.report import Figure, Note, Row, Table
+from equipoise.report.blocks import Block
+
+
+def together(readings: Sequence[Reading], reference: str | None = None) -> list[Block]:
+    """What the runs say together."""
+    points = gap_points(readings, reference)
+    blocks: list[Block] = [_summary(readings, points), _runs_table(readings)]
+    if points:
+        blocks += [
+            Row(
+                [
+                    Figure(
+                        gaps_against_variance(points),
+                        "Gap to the reference class against the variance of the other one, as the "
+                        "network sees it. Above "
+                        "zero: the other class is memorised first.",
+                        "Memorisation gap against variance",
+                    ),
+                    Figure(
+                        gaps_against_share(points),
+                        "Gap against how often the other class is drawn. Triangles: the reference "
+                        "class was not memorised "
+                        "within the run, so the gap is at least this.",
+                        "Memorisation gap against share",
+                    ),
+                ]
+            ),
+            _gaps_table(points),
+        ]
+    return blocks
+
+
+def gap_points(readings: Sequence[Reading], reference: str | None = None) -> list[GapPoint]:
+    """A point for every class of every run but the run's reference class; pairs never memorized have none."""
+    points = []
+    for one in readings:
+        if one.mixture is None or len(one.names) < 2:
+            continue
+        base = _reference(one, readings, reference)
+        for partner in one.names:
+            if partner == base:
+                continue
+            gap = _gap(one, base, partner)
+            if not np.isnan(gap.value):
+                points.append(_point(one, base, partner, gap))
+    return points
+
+
+def _reference(one: Reading, readings: Sequence[Reading], wanted: str | None) -> str:
+    """The class asked for; else, of those that all runs have, the one that varies least here."""
+    if wanted is not None:
+        if wanted not in one.names:
+            listed = ", ".join(map(repr, one.names))
+            raise ValueError(f"--reference: {one.folder.path} has no class {wanted!r}; it has {listed}")
+        return wanted
+    assert one.mixture is not None
+    shared = set.intersection(*(set(other.names) for other in readings)) or set(one.names)
+    variance = dict(zip(one.names, one.mixture.variances.tolist(), strict=True))
+    return min(sorted(shared), key=lambda name: variance[name])
+
+
+def _gap(one: Reading, base: str, partner: str) -> Estimate:
+    """t_mem(reference) − t_mem(partner), Eq 147."""
+    if (base, partner) in one.clock.gaps:
+        return one.clock.gaps[base, partner]
+    turned = one.clock.gaps[partner, base]
+    return Estimate(-turned.value, -turned.high, -turned.low)
+
+
+def _point(one: Reading, base: str, partner: str, gap: Estimate) -> GapPoint:
+    assert one.mixture is not None
+    code, other = one.names.index(partner), one.names.index(base)
+    censored = bool(np.isinf(gap.value))
+    times = [one.clock.memorized[i].value for i in (other, code)]
+    known = [time if np.isfinite(time) else float(one.clock.last) for time in times]
+    predicted = float("nan")
+    if one.predicted is not None:
+        predicted = float(one.predicted.memorization_time[other] - one.predicted.memorization_time[code])
+    value = known[0] - known[1] if censored else gap.value
+    low, high = (value, value) if censored else (gap.low, gap.high)
+    return GapPoint(
+        one.folder.name, base, partner, float(one.mixture.variances[code]), one.shares[code], value, low, high,
+        censored, predicted,
+    )  # fmt: skip
+
+
+def _summary(readings: Sequence[Reading], points: Sequence[GapPoint]) -> Note:
+    if not points:
+        return Note(
+            "In no run has a class been memorised yet: train on with --resume --steps.", "note", "No gaps yet"
+        )
+    first = sum(p.gap > 0 for p in points)
+    text = f"In {first} of {len(points)} pairs the other class is memorised before the reference class."
+    sure = [p for p in points if not p.censored and (p.low > 0 or p.high < 0)]
+    text += f" In {len(sure)} of them the interval of the gap leaves out zero."
+    known = [p for p in points if np.isfinite(p.predicted)]
+    if known:
+        right = sum(np.sign(p.predicted) == np.sign(p.gap) for p in known)
+        text += f" The theory tells the order in {right} of {len(known)}."
+    x, y = np.array([p.variance for p in points]), np.array([p.gap for p in points])
+    if len(np.unique(x)) > 3:
+        pearson, spearman = stats.pearsonr(x, y)[0], stats.spearmanr(x, y)[0]
+        text += f" Gap and variance correlate by {pearson:.2f} (ranks: {spearman:.2f})."
+    return Note(text, "note", f"{len(readings)} runs")
+
+
+def _runs_table(readings: Sequence[Reading]) -> Table:
+    rows = []
+    for one in readings:
+        clock = one.clock
+        drawn = " · ".join(f"{name} {share:.0%}" for name, share in zip(one.names, one.shares, strict=True))
+        times = " · ".join(
+            f"{name} {time_cell(time, clock.last)}"
+            for name, time in zip(one.names, clock.memorized, strict=True)
+        )
+        window = clock.window
+        span = "unknown" if window is None else "none"
+        if window is not None and window.is_open:
+            end = f"{window.closes:,.0f}" if np.isfinite(window.closes) else "the end"
+            span = f"{window.opens:,.0f} to {end}"
+        how = (
+            "prescribed"
+            if one.folder.record.get("prescription")
+            else "given"
+            if one.folder.settings["class_shares"]
+            else "the data's"
+        )
+        rows.append(
+            [one.folder.name, drawn, how, times, span, f"{clock.advised:,}" if clock.advised else "none"]
+        )
+    columns = ["run", "drawn", "shares", "memorised at", "window", "checkpoint"]
+    return Table(columns, rows, "Steps, with 95 % bootstrap intervals.")
+
+
+def _gaps_table(points: Sequence[GapPoint]) -> Table:
+    rows = []
+    for p in sorted(points, key=lambda p: (p.partner, p.share)):
+        gap = f"at least {p.gap:,.0f}" if p.censored and p.gap > 0 else f"{p.gap:,.0f}"
+        if p.censored and p.gap < 0:
+            gap = f"at most {p.gap:,.0f}"
+        if not p.censored and np.isfinite([p.low, p.high]).all():
+            gap += f" ({p.low:,.0f} to {p.high:,.0f})"
+        rows.append([p.run, f"{p.reference} – {p.partner}", p.variance, f"{p.share:.0%}", gap, p.predicted])
+    columns = ["run", "pair", "variance", "share", "gap in steps", "theory's gap"]
+    return Table(
+        columns,
+        rows,
+        "Positive: the second of the pair is memorised first.",
+        {"variance": ".3f", "theory's gap": ".3g"},
+    )
