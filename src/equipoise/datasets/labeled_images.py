@@ -97,6 +97,9 @@ def read_labeled_images(
     if size is not None:
         check_integer("size", size, low=4)
     wanted = None if classes is None else [str(name) for name in classes]
+    if isinstance(classes, Mapping) and isinstance(limit, Mapping):  # by either name
+        old = {str(new): str(name) for name, new in classes.items()}
+        limit = {old.get(name, name): most for name, most in limit.items()}
     if source.is_dir() and not _idx_images(source):
         found = _read_folder(source, size, wanted, limit, seed)
     else:

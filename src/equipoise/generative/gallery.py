@@ -39,7 +39,7 @@ def gallery(
     """
     copies = ratio < threshold
     width = MARGIN + len(samples) * (CELL + GAP)
-    height = LINE + 8 + 3 * (CELL + GAP) + LINE
+    height = LINE + 8 + 3 * (CELL + GAP) + 2 * LINE - 6
     top = LINE + 8
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
@@ -60,7 +60,7 @@ def gallery(
 
 def _mark(x: float, top: float, ratio: float, copy: bool) -> str:
     """Frame a copy with the image it copies, and write the ratio below."""
-    below = top + 3 * (CELL + GAP) + 8
+    below = top + 3 * (CELL + GAP) + 6
     middle = x + CELL / 2
     if not copy:
         return f'<text x="{middle:g}" y="{below:g}" text-anchor="middle">{ratio:.2f}</text>'
@@ -68,9 +68,9 @@ def _mark(x: float, top: float, ratio: float, copy: bool) -> str:
     return (
         f'<rect x="{x - 3:g}" y="{top - 3:g}" width="{CELL + 6}" height="{2 * CELL + GAP + 6}" rx="4" fill="none" '
         f'stroke="{color}" stroke-width="2.5"/>'
-        f'<text x="{middle:g}" y="{below:g}" text-anchor="middle" fill="{color}" font-weight="600">'
-        f"copy {ratio:.2f}".replace("0.", ".")
-        + "</text>"
+        f'<g text-anchor="middle" fill="{color}" font-weight="600">'
+        f'<text x="{middle:g}" y="{below:g}">{ratio:.2f}</text>'
+        f'<text x="{middle:g}" y="{below + 14:g}">copy</text></g>'
     )
 
 

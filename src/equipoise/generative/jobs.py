@@ -47,7 +47,7 @@ FEWEST = 8  # images of a class: some to learn, some to hold out, some to tell s
 
 
 def look_steps(steps: int, per_decade: int, first: int = 10) -> list[int]:
-    """Log-spaced steps on a grid that does not depend on the end, and the end.
+    """Log-spaced steps on a grid that does not depend on the end, and the end (without its near neighbor).
 
     >>> look_steps(100, 3)
     [10, 22, 46, 100]
@@ -55,7 +55,7 @@ def look_steps(steps: int, per_decade: int, first: int = 10) -> list[int]:
     check_integer("steps", steps, low=1)
     check_integer("looks_per_decade", per_decade, low=1)
     grid = 10 ** (np.arange(0, 10 * per_decade + 1) / per_decade)
-    return sorted({round(x) for x in grid.tolist() if first <= x < steps} | {steps})
+    return sorted({round(x) for x in grid.tolist() if first <= x < 0.9 * steps} | {steps})
 
 
 def start(

@@ -38,7 +38,7 @@ def build_report(readings: Sequence[Reading], *, reference: str | None = None) -
             Section("Theory", theory(one)),
             Section("How it was made", method(one)),
         ]
-        title = f"When is each class memorised? {one.folder.name}"
+        title = f"{one.folder.name}: when is each class memorised?"
         return Report(title, sections, f"{one.data}; {_short(one)}.", _as_data(readings), footer)
     sections = [Section("Together", together(readings, reference))]
     for number, one in enumerate(readings):
@@ -49,7 +49,7 @@ def build_report(readings: Sequence[Reading], *, reference: str | None = None) -
             Details("How it was made", method(one)),
         ]
         sections.append(Section(one.folder.name, blocks))
-    title = f"When is each class memorised? {len(readings)} runs together"
+    title = f"{len(readings)} runs together: when is each class memorised?"
     return Report(title, sections, "Diffusion models, class by class.", _as_data(readings), footer)
 
 

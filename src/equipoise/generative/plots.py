@@ -23,6 +23,7 @@ class GapPoint:
     partner: str
     variance: float
     share: float
+    reference_share: float
     gap: float
     low: float
     high: float
@@ -67,6 +68,7 @@ def memorized_curves(table: pd.DataFrame, clock: Clock) -> Any:
             ),
         ]
     figure = new_figure(*traces, x="training step", y="samples that are copies")
+    figure.update_layout(legend_traceorder="normal")
     figure.update_xaxes(type="log", tickformat="~s", dtick=1)
     figure.update_yaxes(tickformat=".0%", range=[-0.03, 1.03])
     figure.add_hline(clock.threshold, line={"dash": "dash", "color": COLORS["muted"], "width": 1})
@@ -81,13 +83,15 @@ def memorized_curves(table: pd.DataFrame, clock: Clock) -> Any:
             fillcolor=COLORS["soft"],
             line_width=0,
             layer="below",
-            annotation={
-                "text": "window",
-                "font": {"color": COLORS["accent"]},
-                "yanchor": "top",
-                "xanchor": "left",
-            },
-            annotation_position="top left",
+        )
+        figure.add_annotation(
+            x=float(np.log10(clock.window.opens)),  # annotations of a log axis are placed by the exponent
+            y=1,
+            xanchor="left",
+            yanchor="top",
+            showarrow=False,
+            text="window",
+            font={"color": COLORS["accent"]},
         )
     return figure
 

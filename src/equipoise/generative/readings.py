@@ -43,6 +43,12 @@ class Reading:
         return list(given) if given else (self.data.counts / self.data.counts.sum()).tolist()
 
     @cached_property
+    def pixel_variance(self) -> list[float]:
+        """Mean variance of a pixel within each class, in the images' own units (Fig 5b)."""
+        own = (self.data.images[self.data.codes == code] for code in range(len(self.names)))
+        return [float(images.var(axis=0, ddof=1, dtype=np.float64).mean()) for images in own]
+
+    @cached_property
     def trained_on(self) -> np.ndarray[Any, Any]:
         """The images that neighbors were looked for among."""
         settings = self.folder.settings

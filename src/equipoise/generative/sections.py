@@ -20,10 +20,11 @@ def verdict(one: Reading) -> list[Block]:
     clock, words = one.clock, in_words(one.clock)
     found = clock.window
     open_window = found is not None and found.is_open
-    level = "good" if open_window and clock.advised is not None else "warning"
+    level = "warning" if clock.advised is None or not (open_window or found is None) else "good"
+    if clock.first is None:
+        level = "note"
     title = "Nothing is memorised yet" if clock.first is None else f"{clock.first} is memorised first"
     window = "unknown" if found is None else f"{steps(found.opens)} – {_end(found.closes)}"
-    copies = " · ".join(f"{final.value:.0%}" for final in clock.final)
     facts = [
         ("Memorised first", clock.first or "none", _sure(clock)),
         (
@@ -32,7 +33,7 @@ def verdict(one: Reading) -> list[Block]:
             "every class generalises, none is copied",
         ),
         ("Checkpoint to use", steps(clock.advised) if clock.advised else "none", "step"),
-        ("Copies at the end", copies, " · ".join(one.names)),
+        ("Copies at the end", *_copies(clock)),
     ]
     blocks: list[Block] = [
         Note(" ".join(words), level, title),
@@ -55,6 +56,16 @@ def verdict(one: Reading) -> list[Block]:
 
 def _sure(clock: Clock) -> str:
     return "" if clock.first is None else f"in {clock.sureness:.0%} of the redraws"
+
+
+def _copies(clock: Clock) -> tuple[str, str]:
+    shares = [final.value for final in clock.final]
+    if len(shares) <= 3:
+        return " · ".join("–" if share != share else f"{share:.0%}" for share in shares), " · ".join(
+            clock.names
+        )
+    most = int(np.nanargmax(shares))
+    return f"{shares[most]:.0%}", f"of {clock.names[most]}, the most of any class"
 
 
 def _end(value: float) -> str:
@@ -88,7 +99,7 @@ def _times_table(one: Reading) -> Table:
                 f"{one.shares[code]:.0%}",
                 None if variances is None else float(variances[code]),
                 steps(clock.generalized[code]) if np.isfinite(clock.generalized[code]) else "–",
-                *(time_cell(one.other[t].memorized[code], clock.last) for t in (1 / 12, 1 / 6, 1 / 3)),
+                time_cell(clock.memorized[code], clock.last),
                 f"{final.value:.0%} ({final.low:.0%} to {final.high:.0%})"
                 if final.value == final.value
                 else "–",
@@ -96,33 +107,45 @@ def _times_table(one: Reading) -> Table:
         )
     first = [one.names.index(clock.first)] if clock.first else []
     return Table(
-        ["class", "images", "drawn", "variance", "generalises from", "1/12 copies", "1/6 copies", "1/3: memorised",
-         "copies at the end"],
+        ["class", "images", "drawn", "variance", "generalises from", "memorised at", "copies at the end"],
         rows,
-        "The step at which each class has so many copies among its samples, interpolated in log "
-        "steps, with 95 % bootstrap "
-        "intervals. The class set off comes first.",
+        "Steps, interpolated in log steps, with 95 % bootstrap intervals. The class set off comes first.",
         {"variance": ".3f"},
         first,
-    )  # fmt: skip
+    )
 
 
-def gap_cell(gap: Estimate, a: str, b: str) -> str:
-    """t(a) − t(b) in words."""
+def _thresholds_table(one: Reading) -> Table:
+    """How much the times depend on what counts as memorized."""
+    kinds = {"1/12": 1 / 12, "1/6": 1 / 6, "1/3": 1 / 3}
+    rows = [
+        [name, *(time_cell(one.other[share].memorized[code], one.clock.last) for share in kinds.values())]
+        for code, name in enumerate(one.names)
+    ]
+    caption = "The step at which a twelfth, a sixth and a third of the samples are copies."
+    return Table(["class", *(f"{kind} copies" for kind in kinds)], rows, caption)
+
+
+def gap_cell(clock: Clock, a: str, b: str) -> str:
+    """Who of two classes comes first, and by how much, in words."""
+    gap = clock.gaps[a, b]
     if np.isnan(gap.value):
-        return "neither is memorised"
-    if np.isinf(gap.value):
-        return f"{b if gap.value > 0 else a} first, the other not within the run"
+        return "neither is memorised within the run"
     first = b if gap.value > 0 else a
-    ends = sorted(abs(x) for x in (gap.low, gap.high))
-    if gap.low < 0 < gap.high:
-        return f"{first} first by {steps(abs(gap.value))} steps (interval holds zero)"
-    to = steps(ends[1]) if np.isfinite(ends[1]) else "…"
-    return f"{first} first by {steps(abs(gap.value))} steps ({steps(ends[0])} to {to})"
+    if np.isinf(gap.value):
+        least = clock.last - clock.memorized[clock.names.index(first)].value
+        return f"{first} first, by at least {steps(least)} steps"
+    text = f"{first} first, by {steps(abs(gap.value))} steps"
+    if gap.low <= 0 <= gap.high:
+        return f"{text}, but the interval holds zero"
+    near, far = sorted(abs(end) for end in (gap.low, gap.high))
+    return (
+        f"{text} ({steps(near)} to {steps(far)})" if np.isfinite(far) else f"{text} (from {steps(near)} on)"
+    )
 
 
 def _gaps_table(clock: Clock) -> Table:
-    rows = [[f"{a} – {b}", gap_cell(gap, a, b)] for (a, b), gap in clock.gaps.items()]
+    rows = [[f"{a} – {b}", gap_cell(clock, a, b)] for a, b in clock.gaps]
     return Table(["classes", "gap between their memorisation"], rows)
 
 
@@ -132,7 +155,7 @@ def samples(one: Reading, prefix: str = "") -> list[Block]:
         Text(
             "Each column is one sample with the nearest and the second nearest training image below "
             "it. A sample is a copy, "
-            "and framed, if the nearest is less than a third as far as the second; the figure below "
+            "and framed, if the nearest is less than a third as far as the second; the number below "
             "is that ratio."
         )
     ]
@@ -263,7 +286,8 @@ def _agreement(one: Reading) -> Note:
             "note",
             "Predicted",
         )
-    measured = " → ".join(found)
+    never = [name for name in one.names if name not in found]
+    measured = " → ".join(found) + (f" ({', '.join(never)} not within the run)" if never else "")
     same = tuple(map(str, one.predicted.order))[: len(found)] == found
     title = "The theory's order is the measured one" if same else "The theory's order is not the measured one"
     return Note(f"Predicted: {expected}. Measured: {measured}.", "good" if same else "warning", title)
@@ -311,4 +335,4 @@ def method(one: Reading) -> list[Block]:
         "chance of another training run: train again with another --seed and report the runs "
         "together for that."
     )
-    return [Text(text), Table(["", "this run"], rows)]
+    return [Text(text), Table(["", "this run"], rows), _thresholds_table(one)]

@@ -18,16 +18,18 @@ from equipoise.report.blocks import Block
 def together(readings: Sequence[Reading], reference: str | None = None) -> list[Block]:
     """What the runs say together."""
     points = gap_points(readings, reference)
+    balanced = [p for p in points if 0.4 <= p.share / (p.share + p.reference_share) <= 0.6]
+    enough = len({p.partner for p in balanced}) > 2
     blocks: list[Block] = [_summary(readings, points), _runs_table(readings)]
     if points:
         blocks += [
             Row(
                 [
                     Figure(
-                        gaps_against_variance(points),
-                        "Gap to the reference class against the variance of the other one, as the "
-                        "network sees it. Above "
-                        "zero: the other class is memorised first.",
+                        gaps_against_variance(balanced if enough else points),
+                        "Gap to the reference class against the mean pixel variance of the other one"
+                        + (", pairs of equal shares only. " if enough else ". ")
+                        + "Above zero: the other class is memorised first.",
                         "Memorisation gap against variance",
                     ),
                     Figure(
@@ -48,7 +50,7 @@ def gap_points(readings: Sequence[Reading], reference: str | None = None) -> lis
     """A point for every class of every run but the run's reference class; pairs never memorized have none."""
     points = []
     for one in readings:
-        if one.mixture is None or len(one.names) < 2:
+        if len(one.names) < 2:
             continue
         base = _reference(one, readings, reference)
         for partner in one.names:
@@ -61,16 +63,18 @@ def gap_points(readings: Sequence[Reading], reference: str | None = None) -> lis
 
 
 def _reference(one: Reading, readings: Sequence[Reading], wanted: str | None) -> str:
-    """The class asked for; else, of those that all runs have, the one that varies least here."""
+    """The class asked for; else, of those that all runs have (or else this one), that which varies least."""
     if wanted is not None:
         if wanted not in one.names:
             listed = ", ".join(map(repr, one.names))
             raise ValueError(f"--reference: {one.folder.path} has no class {wanted!r}; it has {listed}")
         return wanted
-    assert one.mixture is not None
-    shared = set.intersection(*(set(other.names) for other in readings)) or set(one.names)
-    variance = dict(zip(one.names, one.mixture.variances.tolist(), strict=True))
-    return min(sorted(shared), key=lambda name: variance[name])
+    shared = set.intersection(*(set(other.names) for other in readings))
+    among = readings if shared else [one]
+    return min(
+        sorted(shared or one.names),
+        key=lambda name: np.mean([other.pixel_variance[other.names.index(name)] for other in among]),
+    )
 
 
 def _gap(one: Reading, base: str, partner: str) -> Estimate:
@@ -82,7 +86,6 @@ def _gap(one: Reading, base: str, partner: str) -> Estimate:
 
 
 def _point(one: Reading, base: str, partner: str, gap: Estimate) -> GapPoint:
-    assert one.mixture is not None
     code, other = one.names.index(partner), one.names.index(base)
     censored = bool(np.isinf(gap.value))
     times = [one.clock.memorized[i].value for i in (other, code)]
@@ -93,7 +96,8 @@ def _point(one: Reading, base: str, partner: str, gap: Estimate) -> GapPoint:
     value = known[0] - known[1] if censored else gap.value
     low, high = (value, value) if censored else (gap.low, gap.high)
     return GapPoint(
-        one.folder.name, base, partner, float(one.mixture.variances[code]), one.shares[code], value, low, high,
+        one.folder.name, base, partner, one.pixel_variance[code], one.shares[code],
+        one.shares[other], value, low, high,
         censored, predicted,
     )  # fmt: skip
 
