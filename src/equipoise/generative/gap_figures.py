@@ -1,0 +1,198 @@
+"""Memorization gaps of several runs: against variance, share and theory (Nicoletti et al., Figs 5 and 6).
+
+All functions take one table, a line a run, with these columns (further ones do no harm):
+
+``pair`` the run's name, ``log_gap`` = log t_mem(reference) − log t_mem(partner), positive where the partner is
+memorized first; ``bound`` 0, or ±1 where the gap is only known to be larger or smaller than that; ``share`` of the
+partner; ``predicted_log_gap``, the theory's; and whatever descriptors are asked for by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from equipoise._core.checks import FloatArray, check_integer
+from equipoise.report import COLORS, PALETTE
+
+_GAP = "log gap"
+DESCRIPTORS = {
+    "variance_partner": "variance of the partner",
+    "norm_partner": "centroid norm of the partner",
+    "cosine": "cosine of the centroids",
+}
+"""The paper's three, and how to name them on an axis."""
+
+
+def agreement(runs: pd.DataFrame, descriptors: Mapping[str, str] | None = None) -> pd.DataFrame:
+    """How the gaps of experiment and theory go with each descriptor, and with each other.
+
+    Returns a line a descriptor (and one for the prediction itself) with Pearson's and Spearman's correlation for
+    the experiment and for the prediction, on the means of the pairs; NaN for fewer than three pairs.
+
+    >>> runs = pd.DataFrame({"pair": list("abcd"), "log_gap": [0.1, 0.5, 0.4, 0.9], "bound": 0,
+    ...                      "predicted_log_gap": [0.2, 0.4, 0.5, 1.0], "spread": [1.0, 2.0, 3.0, 4.0]})
+    >>> agreement(runs, {"spread": "spread"}).round(2).loc["prediction", "spearman_experiment"]
+    np.float64(0.8)
+    """
+    names = list(DESCRIPTORS if descriptors is None else descriptors)
+    means = _means(runs, [*names, "predicted_log_gap"])
+    rows = {}
+    for name in names:
+        rows[name] = {
+            f"{kind}_{what}": _correlation(kind, means[name], means[column])
+            for what, column in (("experiment", "log_gap"), ("prediction", "predicted_log_gap"))
+            for kind in ("pearson", "spearman")
+        }
+    rows["prediction"] = {
+        f"{kind}_experiment": _correlation(kind, means["predicted_log_gap"], means["log_gap"])
+        for kind in ("pearson", "spearman")
+    }
+    return pd.DataFrame(rows).T
+
+
+def _correlation(kind: str, x: Any, y: Any) -> float:
+    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    known = np.isfinite(x) & np.isfinite(y)
+    if known.sum() < 3 or np.ptp(x[known]) == 0 or np.ptp(y[known]) == 0:
+        return float("nan")
+    test: Any = stats.pearsonr if kind == "pearson" else stats.spearmanr
+    return float(test(x[known], y[known]).statistic)
+
+
+def _means(runs: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+    known = runs[runs["log_gap"].notna()]
+    return known.groupby("pair", sort=False)[["log_gap", *columns]].mean()
+
+
+def plot_gap_against(
+    runs: pd.DataFrame,
+    descriptor: str,
+    label: str = "",
+    *,
+    n_bootstrap: int = 1000,
+    random_state: int = 0,
+) -> Any:
+    """The gap against a descriptor: a point a run, a mean a pair, a line with its bootstrap band (Fig 5b, d).
+
+    The band resamples pairs and fits again, as in the paper. A hollow point is a bound. A matplotlib figure.
+    """
+    check_integer("n_bootstrap", n_bootstrap, low=1)
+    figure, (ax,) = _new(6.4, 3.9)
+    means = _means(runs, [descriptor])
+    x, y = means[descriptor].to_numpy(), means["log_gap"].to_numpy()
+    if len(x) > 2:
+        grid = np.linspace(x.min(), x.max(), 60)
+        low, high = _band(x, y, grid, n_bootstrap, random_state)
+        ax.fill_between(grid, low, high, color=COLORS["muted"], alpha=0.15, lw=0)
+        ax.plot(grid, np.polyval(np.polyfit(x, y, 1), grid), "--", color=COLORS["muted"], lw=1.2)
+    for i, name in enumerate(means.index):
+        own = runs[(runs["pair"] == name) & runs["log_gap"].notna()]
+        _draw_runs(ax, own[descriptor], own, PALETTE[i % len(PALETTE)])
+        ax.scatter(x[i], y[i], color=PALETTE[i % len(PALETTE)], marker="D", s=52, zorder=4, label=_safe(name))
+    ax.axhline(0, color=COLORS["ink"], lw=0.8)
+    ax.set(xlabel=label or descriptor, ylabel=f"{_GAP}: above 0 the partner is first")
+    figure.legend(loc="outside right center", frameon=False, fontsize=8)
+    return figure
+
+
+def _band(x: FloatArray, y: FloatArray, grid: FloatArray, n: int, seed: int) -> tuple[FloatArray, FloatArray]:
+    rng = np.random.default_rng(seed)
+    lines = []
+    for _ in range(n):
+        rows = rng.integers(len(x), size=len(x))
+        if np.ptp(x[rows]) > 0:
+            lines.append(np.polyval(np.polyfit(x[rows], y[rows], 1), grid))
+    low, high = np.quantile(lines, [0.025, 0.975], axis=0)
+    return low, high
+
+
+def _draw_runs(ax: Any, x: Any, own: pd.DataFrame, color: str) -> None:
+    sure = (own["bound"] == 0).to_numpy()
+    x, y = np.asarray(x, dtype=float), own["log_gap"].to_numpy(dtype=float)
+    ax.scatter(x[sure], y[sure], color=color, s=16, alpha=0.75, zorder=3)
+    ax.scatter(x[~sure], y[~sure], facecolors="none", edgecolors=color, s=22, zorder=3)
+
+
+def plot_gap_by_share(runs: pd.DataFrame) -> Any:
+    """The gap over the partner's share, a line a pair: mean and range over the runs (Fig 5c)."""
+    figure, (ax,) = _new(6.4, 3.9)
+    known = runs[runs["log_gap"].notna()]
+    names = list(dict.fromkeys(runs["pair"]))
+    for i, name in enumerate(names):
+        groups = known[known["pair"] == name].groupby("share")["log_gap"]
+        if not len(groups):
+            continue
+        mean, low, high = groups.mean(), groups.min(), groups.max()
+        x = 100 * mean.index.to_numpy(dtype=float) + 0.8 * (i - (len(names) - 1) / 2)
+        color = PALETTE[i % len(PALETTE)]
+        ax.errorbar(x, mean, [mean - low, high - mean], color=color, marker="o", ms=5, lw=1.4, capsize=3,
+                    label=_safe(name))  # fmt: skip
+    ax.axhline(0, color=COLORS["ink"], lw=0.8)
+    ax.set(
+        xlabel="share of the partner in the training images (%)", ylabel=f"{_GAP} (above 0: partner first)"
+    )
+    figure.legend(loc="outside right center", frameon=False, fontsize=8)
+    return figure
+
+
+def plot_prediction(runs: pd.DataFrame, descriptors: Mapping[str, str] | None = None) -> Any:
+    """Experiment beside theory over each descriptor, and against each other, with correlations (Fig 6)."""
+    named = dict(DESCRIPTORS if descriptors is None else descriptors)
+    means = _means(runs, [*named, "predicted_log_gap"])
+    found = agreement(runs, named)
+    figure, axes = _new(3.1 * (len(named) + 1), 3.7, len(named) + 1)
+    looks: tuple[tuple[str, str, Any], ...] = (
+        ("log_gap", "experiment", {"color": PALETTE[0], "marker": "o"}),
+        ("predicted_log_gap", "theory", {"color": PALETTE[1], "marker": "s", "ls": "--"}),
+    )
+    for ax, (column, label) in zip(axes, named.items(), strict=False):
+        order = means.sort_values(column)
+        for what, name, look in looks:
+            ax.plot(order[column], order[what], lw=1.2, ms=5, label=name, **look)
+        ax.set(xlabel=label, ylabel=_GAP if ax is axes[0] else "")
+        row = found.loc[column]
+        words = [
+            f"{name}: r {row[f'pearson_{key}']:+.2f}, ρ {row[f'spearman_{key}']:+.2f}"
+            for key, name in (("experiment", "experiment"), ("prediction", "theory"))
+        ]
+        ax.set_title("\n".join(words), fontsize=8)
+        ax.axhline(0, color=COLORS["ink"], lw=0.8)
+    _draw_against(axes[-1], means, found.loc["prediction"])
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
+    return figure
+
+
+def _draw_against(ax: Any, means: pd.DataFrame, row: Any) -> None:
+    for i, (name, x, y) in enumerate(
+        zip(means.index, means["predicted_log_gap"], means["log_gap"], strict=True)
+    ):
+        ax.scatter(x, y, color=PALETTE[i % len(PALETTE)], s=30, zorder=3)
+        ax.annotate(_safe(name), (x, y), xytext=(4, 4), textcoords="offset points", fontsize=8)
+    ax.axhline(0, color=COLORS["ink"], lw=0.8)
+    ax.axvline(0, color=COLORS["ink"], lw=0.8)
+    ax.margins(x=0.25, y=0.15)
+    ax.set(xlabel="log gap in theory", ylabel="log gap in the experiment")
+    ax.set_title(f"r {row['pearson_experiment']:+.2f}, ρ {row['spearman_experiment']:+.2f}", fontsize=8)
+
+
+def _safe(text: object) -> str:
+    """matplotlib reads dollar signs as mathematics."""
+    return str(text).replace("$", r"\$")
+
+
+def _new(width: float, height: float, columns: int = 1) -> tuple[Any, Any]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = np.ravel(figure.subplots(1, columns))
+    for ax in axes:
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.grid(color=COLORS["grid"], lw=0.8)
+        ax.set_axisbelow(True)
+        ax.tick_params(labelsize=8)
+    return figure, axes
