@@ -43,8 +43,20 @@ def test_the_exact_score_of_a_gaussian_gives_its_mean_and_covariance(stride):
     spread = torch.tensor(np.sqrt(np.diag(covariance.numpy()) / n))
     slack = 4 * spread + (0.03 if stride else 0.01)  # the discretization's own bias, larger for fewer steps
     assert (abs(drawn.double().mean(0) - mean) < slack).all()
-    # σ² = β adds a little too much noise in coarse steps (Ho et al. 2020, §3.2)
-    assert np.allclose(np.cov(drawn.numpy().T), covariance.numpy(), atol=0.1 if stride else 0.05)
+    assert np.allclose(np.cov(drawn.numpy().T), covariance.numpy(), atol=0.05)
+
+
+@pytest.mark.parametrize(("t", "previous"), [(900, 860), (300, 260), (60, 20), (400, 399)])
+def test_a_step_of_any_length_keeps_the_law_of_a_memorized_image(t, previous):
+    """Whoever knows x_0 by heart must go from N(√ᾱ_t x_0, 1−ᾱ_t) to N(√ᾱ_s x_0, 1−ᾱ_s)."""
+    schedule = NoiseSchedule()
+    image, n = 0.7, 40_000
+    noise, fresh = torch.randn(2, n, generator=torch.Generator().manual_seed(0))
+    noisy = schedule.add_noise(torch.full((n,), image), noise, torch.full((n,), t))
+    stepped = schedule.reverse(noisy, noise, t, previous, fresh)
+    kept = schedule.alpha_bar(torch.tensor(previous)).item()
+    assert stepped.mean().item() == pytest.approx(image * kept**0.5, abs=4 * ((1 - kept) / n) ** 0.5)
+    assert stepped.var().item() == pytest.approx(1 - kept, rel=0.03)
 
 
 @pytest.mark.parametrize("preset", sorted(set(PRESETS) - {"paper"}))
