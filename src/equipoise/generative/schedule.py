@@ -58,9 +58,9 @@ class NoiseSchedule:
     def reverse(self, noisy: Tensor, predicted: Tensor, t: int, previous: int, fresh: Tensor) -> Tensor:
         """x_s from x_t, s < t, given the predicted noise: (x_t − β/√(1−ᾱ_t)·ε̂)/√α + σ·z, no noise into s = 0.
 
-        α = ᾱ_t/ᾱ_s and β = 1 − α. For s = t − 1 they are the schedule's own and σ² = β, as in the paper. A longer step
-        takes the variance of x_s given x_t and x_0, σ² = β(1−ᾱ_s)/(1−ᾱ_t) (Song et al. 2021, Eq 16 with η = 1):
-        with β, which is far larger there, a walk of 30 steps blurs what the network has learned by heart.
+        α = ᾱ_t/ᾱ_s and β = 1 − α. For s = t − 1 they are the schedule's own and σ² = β, as in the paper. A longer
+        step takes the variance of x_s given x_t and x_0, σ² = β(1−ᾱ_s)/(1−ᾱ_t) (Song et al. 2021, Eq 16 with
+        η = 1): with β, which is far larger there, a walk of 30 steps blurs what the network knows by heart.
         """
         table = self._table
         now, before = float(table[t]), float(table[previous])

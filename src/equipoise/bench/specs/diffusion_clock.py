@@ -198,11 +198,11 @@ def cells(
     preset: str = "tiny",
     batch_size: int = 64,
     lr: float = 4e-3,
-    steps: int = 5000,
-    first_look: int = 500,
-    looks_per_decade: int = 12,
-    n_samples: int = 200,
-    stride: int | None = 30,
+    steps: int = 3000,
+    first_look: int = 400,
+    looks_per_decade: int = 10,
+    n_samples: int = 160,
+    stride: int | None = 50,
 ) -> Iterator[Settings]:
     """All pairs of a seed before the next seed, balanced ones first; the intervention on the balanced ones."""
     plan: list[tuple[str, float, str, int]] = []
@@ -281,10 +281,10 @@ SPEC = Spec(
     },
     differs=(
         "40 images a pair at 14×14 pixels (means of 2×2), folded into 7×7 with four channels, instead of 8000 "
-        "at 28×28; a U-Net with 16 and 32 channels (156 thousand weights) and up to 5000 steps of 64 images at a "
+        "at 28×28; a U-Net with 16 and 32 channels (156 thousand weights) and up to 3000 steps of 64 images at a "
         "rate of 4e-3, instead of 64 to 256 channels and 4 million steps at 1e-4. With so few images "
         "memorization comes within minutes on one core; 100 images took too long for a grid. Looks are taken "
-        "with the running mean of the weights (decay 0.99) and 200 samples of a 30-step sampler, not 500 of all "
+        "with the running mean of the weights (decay 0.99) and 160 samples of a 50-step sampler, not 500 of all "
         "1000 steps; a convnet tells the classes, not a ResNet-18. Every seed draws other images. Gaps are in "
         "log steps. The theory's model has the ratios χ_p = 40 and χ_m = 10 (the paper's 8000/784) at t = 0.01, "
         "and counts a class as memorized when its test error is 1.2 times the initial one."
