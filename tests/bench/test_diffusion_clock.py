@@ -109,14 +109,11 @@ def test_a_page_of_the_first_few_cells():
     assert "Samples and their neighbors (Fig 11)" in titles
 
 
-def test_reversed_shares_move_the_other_way():
-    rng = np.random.default_rng(0)
-    codes = np.repeat([0, 1], 30)
-    X = rng.normal(size=(60, 6, 6)) * np.where(codes, 1.0, 0.6)[:, None, None] + 1 + codes[:, None, None]
-    own, equal, back = (study.sampling_shares(method, X, codes, 0)[1] for method in study.METHODS)
-    assert own == 0.5
-    assert (equal - own) * (back - own) < 0
-    assert equal + back == pytest.approx(1)
+def test_mirrored_shares_undo_the_prescription():
+    own, weights = np.array([0.25, 0.75]), np.array([0.1, 0.9])
+    back = study.mirrored(own, weights)
+    assert back.sum() == pytest.approx(1)
+    assert back[0] / back[1] / (own[0] / own[1]) == pytest.approx(own[0] / own[1] / (weights[0] / weights[1]))
 
 
 def test_unknown_partner():

@@ -109,10 +109,17 @@ def sampling_shares(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # then the weights that come closest
         found = equalizing_weights(model, "memorization", lowest_weight=_LEAST_SHARE, random_state=seed)
-    weights = found.value.weights
-    if method == "equalized":
-        return np.asarray(weights)
-    odds = own**2 / weights  # as far from the data's shares as prescribed, the other way
+    weights = np.asarray(found.value.weights)
+    return weights if method == "equalized" else mirrored(own, weights)
+
+
+def mirrored(own: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Shares as far from the data's own, in odds, as the given ones are, the other way.
+
+    >>> mirrored(np.array([0.5, 0.5]), np.array([0.2, 0.8]))
+    array([0.8, 0.2])
+    """
+    odds = own**2 / weights
     return np.asarray(odds / odds.sum())
 
 
@@ -250,6 +257,7 @@ SPEC = Spec(
             "seeds": [0],
             "treated": [0],
             "images": 16,
+            "batch_size": 16,
             "steps": 40,
             "first_look": 10,
             "n_samples": 12,
