@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -224,10 +224,19 @@ class ConditionalClassifier(ClassifierMixin, BaseEstimator):
         return chosen
 
     def predict_proba(
-        self, X: npt.ArrayLike, params: Params | None = None, prior: str | npt.ArrayLike = "data"
+        self,
+        X: npt.ArrayLike,
+        params: Params | Sequence[Params] | None = None,
+        prior: str | npt.ArrayLike = "data",
     ) -> FloatArray:
-        """Class probabilities under λ and a prior (``"data"``, ``"train"`` or an array)."""
-        return softmax(self._scores(self.backbone(X), params, prior))
+        """Class probabilities under λ and a prior (``"data"``, ``"train"`` or an array).
+
+        A list of λ gives an array (λ, rows, classes) for one pass of the backbone.
+        """
+        features = self.backbone(X)
+        if params is None or isinstance(params, Mapping):
+            return softmax(self._scores(features, params, prior))
+        return np.stack([softmax(self._scores(features, one, prior)) for one in params])
 
     def decision_function(self, X: npt.ArrayLike, params: Params | None = None) -> FloatArray:
         """Logits under λ and the prior they were trained to; the difference of the two for two classes."""
