@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris, make_classification
 from sklearn.metrics import average_precision_score, get_scorer
 from sklearn.model_selection import GridSearchCV
 
-from equipoise.classifiers import ConditionalClassifier, NeuralClassifier
+from equipoise.classifiers import ConditionalClassifier, NeuralClassifier, plot_map
 from equipoise.classifiers.regression import ConditionalRegressor, errors_by_target
 from equipoise.losses import get_loss
 from equipoise.losses.functional import balanced_mse
@@ -313,3 +313,21 @@ def test_more_balancing_helps_the_rare_targets():
     assert reg.tune(X_new, y_new, "mse").params["tau"] < reg.tune(X_new, y_new, "balanced_mae").params["tau"]
     with pytest.raises(ValueError, match="metric must be one of"):
         reg.tune(X_new, y_new, "r3")
+
+
+def test_a_survey_says_what_each_lambda_gives():
+    X, y = make_classification(300, weights=[0.8], class_sep=1.5, random_state=0)
+    base = NeuralClassifier(epochs=3, lr=0.01)
+    clf = ConditionalClassifier("vs", estimator=base, random_state=0).fit(X[:200], y[:200])
+    grid = {"gamma": [0.0, 0.2], "tau": [0.0, 1.0, 2.0]}
+    table = clf.survey(X[200:], y[200:], ["auc", "brier", "f1"], params=grid)
+    assert list(table) == ["gamma", "tau", "auc", "brier", "f1"]
+    assert len(table) == 6
+    tuned = clf.tune(X[200:], y[200:], "brier", params=grid)
+    assert table["brier"].min() == pytest.approx(tuned.value)
+    told = [{"gamma": 0.0, "tau": 1.0}, {"gamma": 0.2, "tau": 2.0}]
+    many = clf.predict_proba(X[200:], told)
+    assert many.shape == (2, 100, 2)
+    np.testing.assert_array_equal(many[1], clf.predict_proba(X[200:], told[1]))
+    figure = plot_map(table, "auc", rows="gamma", columns="tau")
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["0", "0.2"]

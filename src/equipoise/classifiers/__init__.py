@@ -8,6 +8,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from equipoise.classifiers.autoencoder import AutoencoderClassifier
     from equipoise.classifiers.conditional import ConditionalClassifier
+    from equipoise.classifiers.conditional_pictures import (
+        plot_map,
+        plot_precision_at_recalls,
+        plot_tradeoff,
+        plot_training_maps,
+    )
     from equipoise.classifiers.generative import GenerativeClassifier
     from equipoise.classifiers.meta import MetaClassifier
     from equipoise.classifiers.neural import NeuralClassifier
@@ -22,6 +28,10 @@ _HOMES = {
     "MetaClassifier": "equipoise.classifiers.meta",
     "NeuralClassifier": "equipoise.classifiers.neural",
     "ResampledClassifier": "equipoise.classifiers.resampled",
+    "plot_map": "equipoise.classifiers.conditional_pictures",
+    "plot_precision_at_recalls": "equipoise.classifiers.conditional_pictures",
+    "plot_tradeoff": "equipoise.classifiers.conditional_pictures",
+    "plot_training_maps": "equipoise.classifiers.conditional_pictures",
 }
 
 __all__ = [
@@ -32,6 +42,10 @@ __all__ = [
     "MetaClassifier",
     "NeuralClassifier",
     "ResampledClassifier",
+    "plot_map",
+    "plot_precision_at_recalls",
+    "plot_tradeoff",
+    "plot_training_maps",
 ]
 
 

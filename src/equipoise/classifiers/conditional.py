@@ -316,6 +316,30 @@ class ConditionalClassifier(ClassifierMixin, BaseEstimator):
 
         return by_name, judge.sign
 
+    def survey(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        metrics: Sequence[str] = ("auc", "brier", "precision_at_recall", "best_f1"),
+        *,
+        params: Any = None,
+        prior: str | npt.ArrayLike = "data",
+    ) -> pd.DataFrame:
+        """Several metrics under every λ for one pass of the backbone: one row a λ; nothing is chosen.
+
+        ``params`` and ``prior`` are those of :meth:`tune`. Draw the table with
+        :func:`~equipoise.classifiers.plot_tradeoff` or :func:`~equipoise.classifiers.plot_map`.
+        """
+        features, y = self.backbone(X), np.asarray(y)
+        positive = self._positive() if len(self.classes_) == 2 else None
+        judges = {name: read_metric(name, {}, positive) for name in metrics}
+        rows = []
+        for candidate in read_grid(params, self.distribution_):
+            proba = softmax(self._scores(features, candidate, prior))
+            values = {name: judge(y, proba, self.classes_)[0] for name, judge in judges.items()}
+            rows.append({**candidate, **values})
+        return pd.DataFrame(rows)
+
     def frontier(
         self,
         X: npt.ArrayLike,

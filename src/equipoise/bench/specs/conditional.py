@@ -27,7 +27,7 @@ LAWS: dict[str, tuple[Law, ...]] = {
 }
 """Table 2: the sixteen pairs of densities L(a, b, h_b) that conditional models train with."""
 NAMES = {"vs": ("gamma", "tau"), "focal": ("alpha", "phi")}
-FASHION = {"fashion-shirt/t-shirt": (0, 6), "fashion-pullover/coat": (4, 2), "fashion-sandal/sneaker": (7, 5)}
+FASHION = {"fashion-shirt/t-shirt": (0, 6), "fashion-pullover/coat": (4, 2)}
 IMAGES = (*FASHION, "pneumonia", "cifar-truck/automobile")
 TABLES = ("ecoli", "abalone", "satimage")
 METRICS = ("auc", "average_precision", "brier", "best_f1", "best_balanced_accuracy", "precision_at_recall")
@@ -145,7 +145,8 @@ def _fit_all(
             with warnings.catch_warnings():  # Table 2 asks for values beyond some of the densities
                 warnings.filterwarnings("ignore", "(?s).*outside the trained range.*")
                 answer = [
-                    clf.predict_proba(parts[side], training.asked, prior="train") for side in ("X_valid", "X_test")
+                    clf.predict_proba(parts[side], training.asked, prior="train")
+                    for side in ("X_valid", "X_test")
                 ]
         yield answer[0], answer[1]
 
@@ -237,10 +238,10 @@ SPEC = Spec(
     },
     differs=(
         "A convnet of three layers (8, 16, 32 channels) on 1,000 images of the frequent class and 10 or 5 of the "
-        "rare one, 12 epochs of AdamW at 2e-3, batches of 64, in place of a ResNet-32 on 5,000 images for 500 epochs "
-        "of SGD; Fashion-MNIST and PneumoniaMNIST in place of melanoma and APTOS. Every method trains sixteen "
-        "models, as there. Model and λ are chosen on validation data (500 of each class where there are), not on "
-        "the test set as in the paper. L(1, 3, 2) of Table 2 is no density; L(1, 3, 1) stands in for it. "
+        "rare one, 12 epochs of AdamW at 2e-3, batches of 64, in place of a ResNet-32 on 5,000 images for 500 "
+        "epochs of SGD; Fashion-MNIST and PneumoniaMNIST in place of melanoma and APTOS. Every method trains "
+        "sixteen models, as there. Model and λ are chosen on validation data (500 of each class where there are), "
+        "not on the test set as in the paper. L(1, 3, 2) of Table 2 is no density; L(1, 3, 1) stands in for it. "
         "Probabilities are as trained, not corrected to a prior."
     ),
     paper=_paper(),

@@ -1,0 +1,164 @@
+"""Pictures of what one conditional model can be (Lieberman et al., Figs 1, 2, 4–7); matplotlib figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from equipoise.report import COLORS, PALETTE
+
+_SYMBOLS = {"gamma": "γ", "tau": "τ", "alpha": "α", "phi": "φ"}
+
+
+def plot_precision_at_recalls(
+    recalls: Sequence[float],
+    panels: Sequence[tuple[str, Mapping[str, npt.ArrayLike], npt.ArrayLike]],
+) -> Any:
+    """Precision at given recalls: the separately trained models that are best somewhere, and a conditional one.
+
+    Parameters
+    ----------
+    recalls
+        Where precision was measured.
+    panels
+        ``(title, {model: precisions}, precisions of the conditional model)``, one panel each. Models that are
+        nowhere the best of their kind are left out.
+
+    >>> retrained = {"tau = 0": [0.8, 0.4], "tau = 1": [0.7, 0.5]}
+    >>> len(plot_precision_at_recalls([0.5, 0.9], [("digits", retrained, [0.9, 0.6])]).axes)
+    1
+    """
+    figure, axes = _panels(len(panels))
+    places = np.arange(len(recalls))
+    for ax, (title, models, conditional) in zip(axes, panels, strict=False):
+        table = pd.DataFrame({name: np.asarray(values) for name, values in models.items()})
+        best = [str(name) for name in table if (table[name] >= table.max(axis=1)).any()]
+        for color, name in zip(PALETTE[2:], best, strict=False):
+            ax.plot(places, table[name], ".--", lw=1, color=color, label=_readable(name))
+        ax.plot(
+            places, np.asarray(conditional), "o-", color=COLORS["minority"], ms=4, label="one conditional"
+        )
+        ax.set_xticks(places, [f"{recall:g}" for recall in recalls], fontsize=7)
+        ax.set_title(_readable(title), fontsize=9)
+        ax.set_xlabel("recall at least", fontsize=8)
+        ax.legend(fontsize=6, frameon=False)
+    axes[0].set_ylabel("precision", fontsize=8)
+    return figure
+
+
+def plot_tradeoff(
+    table: pd.DataFrame,
+    against: str,
+    metrics: Sequence[str],
+    *,
+    color: str,
+    rival: Mapping[str, float] | None = None,
+) -> Any:
+    """Each λ of :meth:`ConditionalClassifier.survey` as a dot: one metric against others, colored by a parameter.
+
+    ``rival`` holds the same metrics of a model trained for one λ, drawn as a cross.
+
+    >>> table = pd.DataFrame({"tau": [0, 1], "auc": [0.8, 0.9], "brier": [0.2, 0.1]})
+    >>> len(plot_tradeoff(table, "auc", ["brier"], color="tau").axes)
+    1
+    """
+    figure, axes = _panels(len(metrics))
+    for ax, metric in zip(axes, metrics, strict=False):
+        for shade, (value, group) in zip(_shades(table[color].nunique()), table.groupby(color), strict=False):
+            ax.scatter(
+                group[against], group[metric], s=26, color=shade, label=f"{_readable(color)} = {value:g}"
+            )
+        if rival is not None:
+            ax.scatter(
+                [rival[against]],
+                [rival[metric]],
+                marker="x",
+                s=60,
+                color=COLORS["minority"],
+                label="retrained",
+            )
+        ax.set_xlabel(against, fontsize=8)
+        ax.set_ylabel(metric.replace("_", " "), fontsize=8)
+    axes[0].legend(fontsize=6, frameon=False)
+    return figure
+
+
+def plot_map(table: pd.DataFrame, metric: str, *, rows: str, columns: str) -> Any:
+    """A metric of :meth:`ConditionalClassifier.survey` as a heat map over two hyper-parameters.
+
+    >>> table = pd.DataFrame({"gamma": [0, 0, 1, 1], "tau": [0, 1, 0, 1], "auc": [0.5, 0.6, 0.7, 0.8]})
+    >>> figure = plot_map(table, "auc", rows="gamma", columns="tau")
+    """
+    wide = table.pivot_table(index=rows, columns=columns, values=metric)
+    figure, axes = _panels(1, width=4.6)
+    ax = axes[0]
+    image = ax.imshow(wide.to_numpy(), cmap="viridis", aspect="auto")
+    ax.grid(False)
+    ax.set_xticks(range(wide.shape[1]), [f"{value:.3g}" for value in wide.columns])
+    ax.set_yticks(range(wide.shape[0]), [f"{value:.3g}" for value in wide.index])
+    ax.set(xlabel=_readable(columns), ylabel=_readable(rows))
+    figure.colorbar(image, ax=ax, label=metric.replace("_", " "))
+    return figure
+
+
+def plot_training_maps(
+    panels: Sequence[tuple[str, npt.NDArray[Any]]], *, rows: str, columns: str, label: str = "AUC"
+) -> Any:
+    """Blocks of heat maps: arrays (trainings down, trainings across, λ down, λ across), one panel each.
+
+    >>> scores = np.random.default_rng(0).random((2, 2, 3, 3))
+    >>> figure = plot_training_maps([("conditional", scores)], rows="γ", columns="τ")
+    """
+    figure, axes = _panels(len(panels), width=3.4)
+    low = min(float(np.nanmin(values)) for _, values in panels)
+    high = max(float(np.nanmax(values)) for _, values in panels)
+    for ax, (title, values) in zip(axes, panels, strict=False):
+        down, across, inner_down, inner_across = values.shape
+        flat = values.transpose(0, 2, 1, 3).reshape(down * inner_down, across * inner_across)
+        image = ax.imshow(flat, cmap="viridis", aspect="auto", vmin=low, vmax=high)
+        ax.grid(False)
+        for k in range(1, down):
+            ax.axhline(k * inner_down - 0.5, color="white", lw=1.5)
+        for k in range(1, across):
+            ax.axvline(k * inner_across - 0.5, color="white", lw=1.5)
+        ax.set_xticks(np.arange(across) * inner_across + (inner_across - 1) / 2, range(1, across + 1))
+        ax.set_yticks(np.arange(down) * inner_down + (inner_down - 1) / 2, range(1, down + 1))
+        ax.set_title(f"{title}: best {np.nanmax(values):.3f}, mean {np.nanmean(values):.3f}", fontsize=8)
+        ax.set_xlabel(columns, fontsize=8)
+    axes[0].set_ylabel(rows, fontsize=8)
+    figure.colorbar(image, ax=list(axes[: len(panels)]), label=label)
+    return figure
+
+
+def _panels(count: int, width: float = 3.3, most: int = 4) -> tuple[Any, Any]:
+    from matplotlib.figure import Figure
+
+    across = min(count, most)
+    down = -(-count // across)
+    figure = Figure(figsize=(width * across, 2.8 * down), layout="constrained")
+    axes = np.ravel(figure.subplots(down, across))
+    for ax in axes:
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.grid(color=COLORS["grid"])
+        ax.set_axisbelow(True)
+        ax.tick_params(labelsize=7)
+    for ax in axes[count:]:
+        ax.axis("off")
+    return figure, axes
+
+
+def _shades(count: int) -> list[Any]:
+    from matplotlib import colormaps
+
+    return [colormaps["viridis"](position) for position in np.linspace(0, 0.9, count)]
+
+
+def _readable(name: str) -> str:
+    """Greek letters for their names; dollar signs as they are."""
+    for word, sign in _SYMBOLS.items():
+        name = name.replace(word, sign)
+    return name.replace("$", r"\$")
