@@ -122,6 +122,25 @@ def test_two_processes_equal_one(table):
         assert torch.allclose(alone, shared, rtol=0, atol=1e-4)
 
 
+@pytest.mark.parametrize("method", ["meta-enum", "metasaug", "mwn"])
+def test_save_and_load_keep_all_that_was_learned(table, method, tmp_path):
+    X, y = table
+    names = np.array(["fine", "worn", "broken"])
+    clf = MetaClassifier(method, estimator=base(epochs=4), meta_set=5, warmup=0.5, random_state=0)
+    clf.fit(X, names[y]).save(tmp_path / "model")
+    again = MetaClassifier.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_proba(X), clf.predict_proba(X))
+    assert again.predict(X[:5]).tolist() == clf.predict(X[:5]).tolist()
+    assert again.get_params()["meta_set"] == 5
+    np.testing.assert_array_equal(again.meta_rows_, clf.meta_rows_)
+    assert again.weights_over_time().equals(clf.weights_over_time())
+    view = {"meta-enum": "offset_curve", "metasaug": "scatter", "mwn": "weight_curve"}[method]
+    assert getattr(again, view)().equals(getattr(clf, view)())
+    NeuralClassifier(epochs=1, random_state=0).fit(X, y).save(tmp_path / "model2" / "learned")
+    with pytest.raises(ValueError, match="must hold a MetaClassifier"):
+        MetaClassifier.load(tmp_path / "model2")
+
+
 def test_views_and_their_pictures(table):
     X, y = table
     labels = np.array(["<b>a</b>", "b $x$", "c"])[y]

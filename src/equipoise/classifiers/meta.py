@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,10 +15,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
 
 from equipoise._core.checks import FloatArray, IntArray, check_choice, check_in_range
+from equipoise._core.files import replacing_folder
 from equipoise._core.random import draw_seed
 from equipoise.classifiers.inputs import Preparation
 from equipoise.classifiers.neural import NeuralClassifier
 from equipoise.classifiers.targets import Targets, check_training_data
+from equipoise.training import load_state, save_state
 from equipoise.training.bilevel import BilevelStep
 from equipoise.training.learned import METHODS, LearnedLoss, MetaENumLoss, MetaWeightNetLoss, scatter_matrix
 from equipoise.training.metaset import MetaSet, take_meta_set
@@ -313,6 +317,42 @@ class MetaClassifier(ClassifierMixin, BaseEstimator):
         values = torch.stack(pulls).numpy() if pulls else np.zeros((0, len(self.classes_)))
         index = pd.RangeIndex(first, first + len(values), name="epoch")
         return pd.DataFrame(values, index=index, columns=self.classes_)
+
+    # Keeping
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write network, learned loss and meta rows to a folder: safetensors and JSON, nothing pickled."""
+        check_is_fitted(self)
+        params = {**self.get_params(deep=False), "meta_set": np.asarray(self.meta_set).tolist()}
+        for name in ("estimator", "random_state"):
+            del params[name]
+        step = self.classifier_.step_state_
+        state = {
+            "kind": type(self).__name__,
+            "params": params,
+            "meta_rows": self.meta_rows_.tolist(),
+            "step": {"loss": dict(step["loss"]), "class_pull": list(step["class_pull"])},
+        }
+        with replacing_folder(folder) as temporary:
+            self.classifier_.save(temporary / "network")
+            save_state(temporary / "learned", state)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str], **params: Any) -> MetaClassifier:
+        """Read what :meth:`save` wrote; a ``module`` that was not given by name must be given again."""
+        source = Path(folder)
+        state = load_state(source / "learned")
+        if not isinstance(state, dict) or state.get("kind") != cls.__name__:
+            raise ValueError(f"{source} must hold a {cls.__name__}")
+        made = cls(**state["params"])
+        made.classifier_ = NeuralClassifier.load(source / "network", **params)
+        made.classifier_.step_state_ = state["step"]
+        made.meta_rows_ = np.array(state["meta_rows"], dtype=np.int64)
+        made.classes_, made.n_features_in_ = made.classifier_.classes_, made.classifier_.n_features_in_
+        if hasattr(made.classifier_, "feature_names_in_"):
+            made.feature_names_in_ = made.classifier_.feature_names_in_
+        made.learned_ = made._learned()
+        return made
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
