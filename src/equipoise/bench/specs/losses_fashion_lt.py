@@ -74,18 +74,18 @@ _PARTS: tuple[Literal["train", "test"], ...] = ("train", "test")
 
 
 @lru_cache(maxsize=2)
-def load_split(ratio: float, head: int, held_out: int) -> dict[str, tuple[Any, Any]]:
+def load_split(ratio: float, head: int, held_out: int, draw: int = 0) -> dict[str, tuple[Any, Any]]:
     """Train (exponential profile), validation (``held_out`` a class, from the rest) and test, at 14×14 pixels.
 
-    The data are the same for all seeds, as CIFAR-LT is.
+    The data are the same for all seeds, as CIFAR-LT is; another ``draw`` takes other images of the training part.
     """
     from equipoise.datasets import imbalanced_indices, load_fashion_mnist
 
     train, test = (load_fashion_mnist(part, pixels="uint8") for part in _PARTS)
     y = np.asarray(train.y)
-    rows = imbalanced_indices(y, profile="exponential", ratio=ratio, head=head, random_state=0)
+    rows = imbalanced_indices(y, profile="exponential", ratio=ratio, head=head, random_state=draw)
     rest = np.setdiff1d(np.arange(len(y)), rows)
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng(1 + draw)
     chosen = np.concatenate([rng.permutation(rest[y[rest] == c])[:held_out] for c in np.unique(y)])
     return {
         "train": (halve(train.X[rows]), y[rows]),
@@ -133,10 +133,10 @@ def make_classifier(method: str, counts: npt.NDArray[Any], *, lr: float, epochs:
 
 
 def run_cell(
-    method: str, ratio: float, lr: float, seed: int, head: int, held_out: int, epochs: int
+    method: str, ratio: float, lr: float, seed: int, head: int, held_out: int, epochs: int, draw: int = 0
 ) -> dict[str, Any]:
     """Train one method once; errors in percent on validation and test data."""
-    data = load_split(ratio, head, held_out)
+    data = load_split(ratio, head, held_out, draw)
     X, y = data["train"]
     _SEEN.clear()
     classifier = make_classifier(method, np.bincount(y), lr=lr, epochs=epochs, seed=seed).fit(X, y)
