@@ -50,6 +50,16 @@ def test_an_open_window_advises_its_best_look():
     assert "stop in between" in in_words(clock)[1]
 
 
+def test_the_checkpoint_lies_in_the_window_even_if_a_class_was_better_before():
+    errors = [[1.0, 1.6, 1.7, 2], [3, 1.5, 1.0, 2]]
+    clock = read_clock(table([[0, 0, 0, 1], [0, 0, 0, 0.9]], errors), ["a", "b"])
+    assert clock.window is not None
+    assert clock.window.opens == 1000
+    assert clock.advised == 1000, "step 100 is 60 % over at worst, but before the window"
+    assert clock.worst == ("a", pytest.approx(1.7))
+    assert in_words(clock)[2].endswith("there the error of 'a' on held-out images is 70% above its lowest.")
+
+
 def test_nothing_memorized_and_everything_at_once():
     clock = read_clock(table([[0] * 4, [0, 0, 0, 0.1]], [[2, 1, 1, 1], [2, 1, 1, 1]]), ["a", "b"])
     assert clock.first is None

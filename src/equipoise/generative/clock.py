@@ -40,6 +40,7 @@ class Clock:
     gaps : t_mem(a) − t_mem(b) for each pair (a, b), (Eq 147); nan where neither was memorized
     window : from "every class generalizes" to "some class is memorized"; None without held-out images
     advised : the look whose checkpoint to use, None if even the first is too late
+    worst : the class that is worst off there, and its held-out error over its lowest
     last : the last look
     final : memorized fraction of each class at the last look
     """
@@ -53,6 +54,7 @@ class Clock:
     gaps: dict[tuple[str, str], Estimate]
     window: Window | None
     advised: int | None
+    worst: tuple[str, float] | None
     last: int
     final: tuple[Estimate, ...]
 
@@ -92,6 +94,8 @@ def read_clock(
     end = looks[looks["step"] == looks["step"].max()].set_index("label")
     earliest = int(times.argmin())
     found = bool(np.isfinite(times[earliest]))
+    between = _window(looks, threshold)
+    advised, (worst, excess) = _advised(looks, times.min(), between)
     return Clock(
         tuple(names),
         threshold,
@@ -103,8 +107,9 @@ def read_clock(
             (names[a], names[b]): _estimate(_gap(times[a], times[b]), _gap(draws[:, a], draws[:, b]), tail)
             for a, b in combinations(codes, 2)
         },
-        _window(looks, threshold),
-        _advised(looks, times.min()),
+        between,
+        advised,
+        (names[int(worst)], excess) if worst else None,
         int(looks["step"].max()),
         tuple(Estimate(*(float(end.loc[code, c]) for c in ("fraction", "low", "high"))) for code in codes),
     )
@@ -152,20 +157,26 @@ def _window(looks: pd.DataFrame, threshold: float) -> Window | None:
     return window(looks, threshold)
 
 
-def _advised(looks: pd.DataFrame, closes: float) -> int | None:
-    """Of the looks before any class is memorized, that whose worst class is nearest to its best error.
+def _advised(
+    looks: pd.DataFrame, closes: float, found: Window | None
+) -> tuple[int | None, tuple[str, float]]:
+    """Of the looks in the window (or else before it closes), that whose worst class is nearest to its best error.
 
-    Without held-out images, the last of them.
+    Returns it with the code of that class and its error over its lowest. Without held-out images, the last of them.
     """
     before = looks[looks["step"] < closes]
     if before.empty:
-        return None
-    if _window(looks, 0.5) is None:
-        return int(before["step"].max())
+        return None, ("", 1.0)
+    if found is None:
+        return int(before["step"].max()), ("", 1.0)
+    inside = before[before["step"] >= found.opens]
+    before = before if inside.empty else inside
     best = looks.groupby("label")["held_out_error"].min()
-    excess = before["held_out_error"] / before["label"].map(best)
-    worst = excess.groupby(before["step"]).max()
-    return int(worst.index.to_numpy()[worst.to_numpy().argmin()])
+    excess = (before["held_out_error"] / before["label"].map(best)).to_numpy()
+    at, labels = before["step"].to_numpy(), before["label"].to_numpy()
+    worst = {int(step): float(excess[at == step].max()) for step in np.unique(at)}
+    step = min(worst, key=lambda step: worst[step])
+    return step, (str(labels[(at == step) & (excess == worst[step])][0]), worst[step])
 
 
 def in_words(clock: Clock) -> list[str]:
@@ -213,9 +224,13 @@ def _window_in_words(clock: Clock) -> str:
 def _advice_in_words(clock: Clock) -> str:
     if clock.advised is None:
         return "Even the first checkpoint copies: look earlier, or train on more images."
-    whole = clock.window is None or clock.window.opens <= clock.advised
-    reason = "" if whole else ", the best for all classes before the copying starts"
-    return f"Use the checkpoint of step {clock.advised:,}{reason}."
+    text = f"Use the checkpoint of step {clock.advised:,}"
+    if clock.window is not None and clock.window.opens > clock.advised:
+        text += ", the best for all classes before the copying starts"
+    if clock.worst is not None and clock.worst[1] > 1.05:
+        name, excess = clock.worst
+        text += f"; there the error of {name!r} on held-out images is {excess - 1:.0%} above its lowest"
+    return text + "."
 
 
 def steps(value: float) -> str:

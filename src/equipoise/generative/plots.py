@@ -139,7 +139,7 @@ def distance_curves(table: pd.DataFrame, clock: Clock) -> Any:
             )
     figure = new_figure(*traces, x="training step", y="mean distance")
     figure.update_xaxes(type="log", tickformat="~s", dtick=1)
-    figure.update_yaxes(rangemode="tozero")
+    figure.update_yaxes(type="log", dtick=1)
     return figure
 
 
@@ -161,6 +161,7 @@ def gaps_against_variance(points: Sequence[GapPoint], seed: int = 0) -> Any:
             go.Scatter(x=grid, y=_line(x, y, grid), mode="lines", line=line, name="linear fit"),
         ]
     figure = new_figure(*traces, *_points(points, x), x="variance of the other class", y="gap in steps")
+    figure.update_layout(legend_traceorder="normal")
     figure.add_hline(0, line={"color": COLORS["muted"], "width": 1})
     return figure
 

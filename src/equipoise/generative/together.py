@@ -20,13 +20,14 @@ def together(readings: Sequence[Reading], reference: str | None = None) -> list[
     points = gap_points(readings, reference)
     balanced = [p for p in points if 0.4 <= p.share / (p.share + p.reference_share) <= 0.6]
     enough = len({p.partner for p in balanced}) > 2
-    blocks: list[Block] = [_summary(readings, points), _runs_table(readings)]
+    shown = balanced if enough else points
+    blocks: list[Block] = [_summary(readings, points, shown)]
     if points:
         blocks += [
             Row(
                 [
                     Figure(
-                        gaps_against_variance(balanced if enough else points),
+                        gaps_against_variance(shown),
                         "Gap to the reference class against the mean pixel variance of the other one"
                         + (", pairs of equal shares only. " if enough else ". ")
                         + "Above zero: the other class is memorised first.",
@@ -43,7 +44,7 @@ def together(readings: Sequence[Reading], reference: str | None = None) -> list[
             ),
             _gaps_table(points),
         ]
-    return blocks
+    return [*blocks, _runs_table(readings)]
 
 
 def gap_points(readings: Sequence[Reading], reference: str | None = None) -> list[GapPoint]:
@@ -102,7 +103,7 @@ def _point(one: Reading, base: str, partner: str, gap: Estimate) -> GapPoint:
     )  # fmt: skip
 
 
-def _summary(readings: Sequence[Reading], points: Sequence[GapPoint]) -> Note:
+def _summary(readings: Sequence[Reading], points: Sequence[GapPoint], shown: Sequence[GapPoint]) -> Note:
     if not points:
         return Note(
             "In no run has a class been memorised yet: train on with --resume --steps.", "note", "No gaps yet"
@@ -115,7 +116,7 @@ def _summary(readings: Sequence[Reading], points: Sequence[GapPoint]) -> Note:
     if known:
         right = sum(np.sign(p.predicted) == np.sign(p.gap) for p in known)
         text += f" The theory tells the order in {right} of {len(known)}."
-    x, y = np.array([p.variance for p in points]), np.array([p.gap for p in points])
+    x, y = np.array([p.variance for p in shown]), np.array([p.gap for p in shown])
     if len(np.unique(x)) > 3:
         pearson, spearman = stats.pearsonr(x, y)[0], stats.spearmanr(x, y)[0]
         text += f" Gap and variance correlate by {pearson:.2f} (ranks: {spearman:.2f})."
@@ -143,10 +144,11 @@ def _runs_table(readings: Sequence[Reading]) -> Table:
             if one.folder.settings["class_shares"]
             else "the data's"
         )
-        rows.append(
-            [one.folder.name, drawn, how, times, span, f"{clock.advised:,}" if clock.advised else "none"]
-        )
-    columns = ["run", "drawn", "shares", "memorised at", "window", "checkpoint"]
+        steps = [time.value for time in clock.memorized]
+        spread = f"{max(steps) / min(steps):.2f}" if np.isfinite(steps).all() else "–"
+        advised = f"{clock.advised:,}" if clock.advised else "none"
+        rows.append([one.folder.name, drawn, how, times, spread, span, advised])
+    columns = ["run", "drawn", "shares", "memorised at", "latest / earliest", "window", "checkpoint"]
     return Table(columns, rows, "Steps, with 95 % bootstrap intervals.")
 
 
