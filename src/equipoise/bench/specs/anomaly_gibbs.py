@@ -33,15 +33,17 @@ def run_cell(
     sweeps: int,
     seed: int,
 ) -> dict[str, Any]:
-    """Sampled means, the theory's values, their difference in standard errors, and the split R-hat."""
+    """Sampled means, the theory's values for the very counts of samples, and the split R-hat."""
     from equipoise.theory.anomaly import sample_gibbs, solve_saddle
 
     setting = (samples_per_dim, temperature, teacher_bias, train_fraction)
     run = sample_gibbs(
         *setting, dim=dim, datasets=datasets, sweeps=sweeps, learn_bias=learn_bias, random_state=seed
     )
-    theory = solve_saddle(*setting, learn_bias=learn_bias)
-    found: dict[str, Any] = {}
+    theory = solve_saddle(
+        run.samples / dim, temperature, teacher_bias, run.positives / run.samples, learn_bias=learn_bias
+    )
+    found: dict[str, Any] = {"samples": run.samples, "positives": run.positives}
     for name in QUANTITIES:
         value, expected, error = getattr(run, name), float(getattr(theory, name)), run.standard_error[name]
         found |= {name: value, f"{name}_theory": expected, f"{name}_error": error}
@@ -49,7 +51,7 @@ def run_cell(
     return found | {"overlap_r_hat": run.r_hat["overlap"], "bias_r_hat": run.r_hat["bias"]}
 
 
-def cells(dims: tuple[int, ...] = (20, 40), datasets: int = 32, sweeps: int = 160, settings: int = 0) -> Any:
+def cells(dims: tuple[int, ...] = (20, 40), datasets: int = 48, sweeps: int = 120, settings: int = 0) -> Any:
     names = ("samples_per_dim", "temperature", "teacher_bias", "train_fraction", "learn_bias")
     for dim in dims:
         for setting in SETTINGS[: settings or None]:

@@ -3,7 +3,7 @@
 from equipoise.theory.anomaly.advice import Advice, advise_train_fraction, theory_sampling_strategy
 from equipoise.theory.anomaly.assumptions import SharedDistribution
 from equipoise.theory.anomaly.estimates import effective_dimension
-from equipoise.theory.anomaly.gibbs import GibbsRun, sample_gibbs
+from equipoise.theory.anomaly.gibbs import GibbsRun, LargeSystem, extrapolate, sample_gibbs
 from equipoise.theory.anomaly.metrics import (
     Metrics,
     area_under_curve,
@@ -25,6 +25,7 @@ from equipoise.theory.anomaly.sgd import SgdRun, train_sigmoid_perceptron
 __all__ = [
     "Advice",
     "GibbsRun",
+    "LargeSystem",
     "Metrics",
     "Optimum",
     "SaddlePoint",
@@ -37,6 +38,7 @@ __all__ = [
     "classification_metrics",
     "crossover_temperature",
     "effective_dimension",
+    "extrapolate",
     "intrinsic_fraction",
     "optimal_train_fraction",
     "optimum_map",

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from equipoise._core.checks import FloatArray, check_fraction, check_in_range, check_integer, check_positive
 from equipoise._core.progress import Progress
@@ -25,12 +26,15 @@ from equipoise.theory.anomaly.sampling import sample_training_set
 class GibbsRun:
     """Averages over datasets of a sampled student, with standard errors, and how well the chains have mixed.
 
-    ``self_overlap`` is the overlap of two students of the same training set, one started at the teacher and one
-    at random. ``r_hat`` is the split R-hat of overlap and bias over these two starts and the halves of their
-    chains, its median over training sets.
+    ``samples`` and ``positives`` are the training set's, which whole numbers keep from being exactly α·N and ρ·P;
+    compare with the theory at ``samples / dim`` and ``positives / samples``. ``self_overlap`` is the overlap of two
+    students of the same training set, one started at the teacher and one at random. ``r_hat`` is the split R-hat of
+    overlap and bias over these two starts and the halves of their chains, its median over training sets.
     """
 
     dim: int
+    samples: int
+    positives: int
     overlap: float
     self_overlap: float
     bias: float
@@ -84,7 +88,8 @@ def sample_gibbs(
                     chains.move_bias()
             trace[sweep] = chains.measure()
             bar.advance()
-    return _summary(trace[sweeps // 2 :], dim)
+    labels = sets[0].labels
+    return _summary(trace[sweeps // 2 :], (dim, len(labels), int((labels > 0).sum())))
 
 
 class _Chains:
@@ -186,6 +191,31 @@ def _draw(
     return low + width * generator.random(low.shape)
 
 
+@dataclass(frozen=True)
+class LargeSystem:
+    """What sampled means tend to as N → ∞, its standard error, and the coefficient of 1/N."""
+
+    limit: float
+    standard_error: float
+    correction: float
+
+
+def extrapolate(dims: npt.ArrayLike, means: npt.ArrayLike, errors: npt.ArrayLike) -> LargeSystem:
+    """Fit ``limit + correction / N`` to means at several N by least squares weighted with their errors.
+
+    >>> found = extrapolate([20, 40], [0.55, 0.525], [0.01, 0.01])
+    >>> round(found.limit, 6), round(found.correction, 6), round(found.standard_error, 4)
+    (0.5, 1.0, 0.0224)
+    """
+    sizes, values, spread = (np.asarray(a, dtype=np.float64) for a in (dims, means, errors))
+    if len(np.unique(sizes)) < 2:
+        raise ValueError(f"dims: an extrapolation needs two different sizes, got {sizes.tolist()}")
+    design = np.stack([np.ones_like(sizes), 1 / sizes], axis=1) / spread[:, None]
+    covariance = np.linalg.inv(design.T @ design)
+    limit, correction = covariance @ design.T @ (values / spread)
+    return LargeSystem(float(limit), float(np.sqrt(covariance[0, 0])), float(correction))
+
+
 def split_r_hat(trace: FloatArray) -> FloatArray:
     """Split R-hat of traces (time, ..., chains) over chains and halves (Gelman et al. 2013, section 11.4).
 
@@ -201,10 +231,12 @@ def split_r_hat(trace: FloatArray) -> FloatArray:
     return np.where(between == 0, 1.0, ratio)
 
 
-def _summary(trace: FloatArray, dim: int) -> GibbsRun:
+def _summary(trace: FloatArray, sizes: tuple[int, int, int]) -> GibbsRun:
     names = ("overlap", "bias", "train_error", "self_overlap")
     means = trace.mean(axis=(0, 3))  # (4, datasets)
     errors = means.std(axis=1, ddof=1) / np.sqrt(means.shape[1])
     mixed = {name: float(np.median(split_r_hat(trace[:, k]))) for k, name in enumerate(names[:2])}
     value = dict(zip(names, means.mean(axis=1).tolist(), strict=True))
-    return GibbsRun(dim, **value, standard_error=dict(zip(names, errors.tolist(), strict=True)), r_hat=mixed)
+    return GibbsRun(
+        *sizes, **value, standard_error=dict(zip(names, errors.tolist(), strict=True)), r_hat=mixed
+    )
