@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.bench.specs.anomaly_gibbs import QUANTITIES, SETTINGS
+from equipoise.bench.specs.anomaly_gibbs import QUANTITIES, SETTINGS, SLOW
 from equipoise.theory.anomaly import extrapolate, sample_gibbs, solve_saddle, train_sigmoid_perceptron
 
 pytestmark = pytest.mark.agreement
@@ -42,7 +42,7 @@ def test_sampled_students_agree_with_the_saddle_point(setting):
 @pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_sampled_students_agree_at_ten_settings(setting):
-    check_against_theory(setting, dims=(20, 40), datasets=48, sweeps=120, r_hat=1.2)
+    check_against_theory(setting, dims=(20, 40), datasets=48, sweeps=120 * SLOW.get(setting, 1), r_hat=1.2)
 
 
 def test_sgd_has_a_low_and_a_high_noise_regime():

@@ -155,7 +155,7 @@ def _limits(results: pd.DataFrame) -> list[Any]:
     rows: list[list[Any]] = []
     for _, group in results.groupby(list(SETTING), sort=False):
         for name in QUANTITIES:
-            if group["dim"].nunique() < 2 or (group[f"{name}_error"] == 0).any():
+            if group["dim"].nunique() < 2 or (name == "bias" and not group["learn_bias"].all()):
                 continue
             found = extrapolate(group["dim"], group[name] - group[f"{name}_theory"], group[f"{name}_error"])
             rows.append([
