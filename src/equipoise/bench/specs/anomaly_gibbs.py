@@ -80,7 +80,7 @@ SPEC = Spec(
     page=_page,
     grid=cells,
     sizes={
-        "tiny": {"dims": (10,), "datasets": 4, "sweeps": 8, "settings": 2},
+        "tiny": {"dims": (8, 12), "datasets": 4, "sweeps": 8, "settings": 2},
         "small": {},
         "paper": {"dims": (25, 50, 100, 200), "datasets": 64, "sweeps": 400},
     },
