@@ -129,8 +129,15 @@ def _close(folder: Any) -> int:
         print(sentence)
     if clock.advised is not None:
         print(f"Checkpoint: {folder.checkpoint(clock.advised)}")
+    if clock.first is None:
+        further = f"equipoise diffusion train --resume --out {folder.path} --steps {10 * clock.last}"
+        print(f"To see when copying begins: {further}")
     page = folder.path / "report.html"
-    write_report([folder], page)
+    try:
+        write_report([folder], page)
+    except ImportError as error:  # the run itself is whole
+        print(f"Its page could not be written: {error}", file=sys.stderr)
+        return 0
     print(f"Report:     {page}")
     return 0
 

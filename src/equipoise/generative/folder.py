@@ -44,7 +44,9 @@ class SavedLook:
 
 
 class RunFolder:
-    """A diffusion run on disk."""
+    """A diffusion run on disk; ``title`` is a name for pages on which the folder's own would not tell it apart."""
+
+    title: str = ""
 
     def __init__(self, path: Path, record: dict[str, Any]) -> None:
         self.path, self.record = path, record
@@ -91,7 +93,8 @@ class RunFolder:
 
     @property
     def name(self) -> str:
-        return self.path.resolve().name
+        """What pages call the run."""
+        return self.title or self.path.resolve().name
 
     @property
     def state(self) -> Path:

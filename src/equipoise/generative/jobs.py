@@ -115,7 +115,7 @@ def resume(
         if now is None or key in ("steps", "labels"):
             continue
         was = folder.record["reading"].get(key) if key in READING else folder.settings.get(key)
-        if _plain(now) != was:
+        if _plain(now) != was and not (key == "stride" and now == 0 and was is None):
             raise ValueError(
                 f"{out} holds another run: {key.replace('_', '-')} was {was!r}, is {now!r}; choose another folder"
             )

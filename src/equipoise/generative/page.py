@@ -20,6 +20,10 @@ def write_report(
     folders: Sequence[RunFolder], out: str | PathLike[str], *, reference: str | None = None
 ) -> None:
     """Write the page of one or several runs to a file, whole or not at all."""
+    names = [folder.name for folder in folders]
+    for folder in folders:
+        if names.count(folder.name) > 1:
+            folder.title = str(folder.path)
     readings = [read_run(folder) for folder in folders]
     report = build_report(readings, reference=reference)
     write_text(out, report.to_html().encode("utf-8", "replace").decode("utf-8"))

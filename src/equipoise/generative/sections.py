@@ -10,7 +10,7 @@ from equipoise.generative.clock import Clock, Estimate, in_words, steps
 from equipoise.generative.gallery import gallery
 from equipoise.generative.plots import distance_curves, error_curves, memorized_curves
 from equipoise.generative.readings import Reading
-from equipoise.report import Code, Facts, Figure, Note, Row, Table, Text
+from equipoise.report import Code, Details, Facts, Figure, Note, Row, Table, Text
 from equipoise.report.blocks import Block
 
 COLUMNS = 8  # samples shown of a class at a look
@@ -48,7 +48,8 @@ def verdict(one: Reading) -> list[Block]:
         _times_table(one),
     ]
     if len(one.names) > 1:
-        blocks.append(_gaps_table(clock))
+        gaps = _gaps_table(clock)
+        blocks.append(gaps if len(gaps.rows) <= 6 else Details("Gaps between all pairs of classes", [gaps]))
     if clock.advised is not None:
         blocks += [Text("Draw from the checkpoint to use:"), Code(_how_to_draw(one))]
     return blocks
