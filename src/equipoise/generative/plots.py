@@ -161,7 +161,7 @@ def gaps_against_variance(points: Sequence[GapPoint], seed: int = 0) -> Any:
             go.Scatter(x=grid, y=_line(x, y, grid), mode="lines", line=line, name="linear fit"),
         ]
     figure = new_figure(*traces, *_points(points, x), x="variance of the other class", y="gap in steps")
-    figure.update_layout(legend_traceorder="normal")
+    figure.update_layout(legend_traceorder="normal", showlegend=True)
     figure.add_hline(0, line={"color": COLORS["muted"], "width": 1})
     return figure
 
@@ -182,7 +182,8 @@ def gaps_against_share(points: Sequence[GapPoint]) -> Any:
             )
     x = np.array([p.share for p in points])
     figure = new_figure(*traces, *_points(points, x), x="share of the other class", y="gap in steps")
-    figure.update_xaxes(tickformat=".0%")
+    figure.update_xaxes(tickformat=".0%", range=[0, 1])
+    figure.update_layout(showlegend=True)
     figure.add_hline(0, line={"color": COLORS["muted"], "width": 1})
     return figure
 

@@ -110,8 +110,10 @@ def _summary(readings: Sequence[Reading], points: Sequence[GapPoint], shown: Seq
         )
     first = sum(p.gap > 0 for p in points)
     text = f"In {first} of {len(points)} pairs the other class is memorised before the reference class."
-    sure = [p for p in points if not p.censored and (p.low > 0 or p.high < 0)]
-    text += f" In {len(sure)} of them the interval of the gap leaves out zero."
+    whole = [p for p in points if not p.censored]
+    if whole:
+        sure = sum(p.low > 0 or p.high < 0 for p in whole)
+        text += f" Of {len(whole)} gaps that were seen to their end, {sure} have an interval that leaves out zero."
     known = [p for p in points if np.isfinite(p.predicted)]
     if known:
         right = sum(np.sign(p.predicted) == np.sign(p.gap) for p in known)
