@@ -228,6 +228,15 @@ def test_bad_images_leave_nothing_behind(tmp_path, capsys):
     refused(capsys, tmp_path, "train", few, "--out", out, "--classes", "busy,gone", match="class 'gone'")
     refused(capsys, tmp_path, "train", "--out", out, match="name the images to train on")
     refused(capsys, tmp_path, "report", tmp_path, match="holds no diffusion run")
+    good = write_images(tmp_path / "good.npz", size=6)
+    for wrong, said in (
+        (["--held-out", "1.5"], "held-out must lie in [0, 0.5], got 1.5"),
+        (["--lr", "-1"], "lr must be positive"),
+        (["--steps", "0"], "steps must be at least 1"),
+        (["--samples", "1"], "samples must be at least 2"),
+        (["--preset", "paper"], "must be at least 8 wide, got (6, 6)"),
+    ):
+        refused(capsys, tmp_path, "train", good, "--out", out, *QUICK, *wrong, match=said)
     assert not out.exists()
 
 

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from equipoise.generative.assignment import Assigner
+    from equipoise.generative.clock import Clock, read_clock
     from equipoise.generative.ddpm import DDPM
+    from equipoise.generative.folder import RunFolder
     from equipoise.generative.memorization import crossing_time, memorized_fraction, nearest_two
     from equipoise.generative.monitor import MemorizationMonitor, Window
     from equipoise.generative.sampling import sample
@@ -15,25 +17,31 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Assigner": "assignment",
+    "Clock": "clock",
     "DDPM": "ddpm",
     "MemorizationMonitor": "monitor",
     "NoiseSchedule": "schedule",
+    "RunFolder": "folder",
     "Window": "monitor",
     "crossing_time": "memorization",
     "memorized_fraction": "memorization",
     "nearest_two": "memorization",
+    "read_clock": "clock",
     "sample": "sampling",
 }
 
 __all__ = [
     "DDPM",
     "Assigner",
+    "Clock",
     "MemorizationMonitor",
     "NoiseSchedule",
+    "RunFolder",
     "Window",
     "crossing_time",
     "memorized_fraction",
     "nearest_two",
+    "read_clock",
     "sample",
 ]
 

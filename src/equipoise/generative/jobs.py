@@ -9,10 +9,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 from scipy.optimize import nnls
 
 import equipoise
-from equipoise._core.checks import check_choice, check_distribution, check_integer
+from equipoise._core.checks import (
+    check_choice,
+    check_distribution,
+    check_in_range,
+    check_integer,
+    check_positive,
+)
 from equipoise._core.progress import track
 from equipoise._core.random import derive_seed
 from equipoise.datasets.labeled_images import LabeledImages, read_labeled_images
@@ -20,7 +27,7 @@ from equipoise.generative.ddpm import DDPM
 from equipoise.generative.folder import RunFolder
 from equipoise.generative.monitor import Look
 from equipoise.generative.prescribed import prescribe
-from equipoise.networks.unet import PRESETS
+from equipoise.networks.unet import PRESETS, UNet
 from equipoise.training import TrainingDiverged
 
 Tell = Callable[[str], None]
@@ -79,7 +86,7 @@ def start(
     settings = _settings(options)
     reading = {key: options[key] for key in READING if options.get(key) is not None}
     data = read_labeled_images(source, seed=settings["seed"], **reading)
-    _check_data(data)
+    _check_data(data, settings["preset"])
     tell(str(data))
     record: dict[str, Any] = {
         "equipoise": equipoise.__version__,
@@ -175,6 +182,11 @@ def _settings(options: Mapping[str, Any]) -> dict[str, Any]:
     for key in ("steps", "batch_size", "looks_per_decade"):
         check_integer(key, settings[key], low=1)
     check_integer("seed", settings["seed"], low=0)
+    check_integer("samples", settings["n_samples"], low=2)
+    if settings["stride"] is not None:
+        check_integer("reverse-steps", settings["stride"], low=2)
+    check_positive("lr", settings["lr"])
+    check_in_range("held-out", settings["held_out_fraction"], 0, 0.5)
     return settings
 
 
@@ -187,7 +199,9 @@ def _xy(data: LabeledImages) -> tuple[Any, Any]:
     return (data.images[:, 0] if data.images.shape[1] == 1 else data.images), data.labels
 
 
-def _check_data(data: LabeledImages) -> None:
+def _check_data(data: LabeledImages, preset: str) -> None:
+    with torch.device("meta"):
+        UNet(data.shape, preset)  # refuses images that are too small for it, before anything is written
     for name, count in zip(data.classes, data.counts, strict=True):
         if count < FEWEST:
             raise ValueError(f"class {name!r} has {count} images; at least {FEWEST} are needed")
