@@ -38,7 +38,8 @@ def gallery(
     span : pixel values of black and white
     """
     copies = ratio < threshold
-    width = MARGIN + len(samples) * (CELL + GAP)
+    title = title if len(title) <= 60 else f"…{title[-59:]}"
+    width = max(MARGIN + len(samples) * (CELL + GAP), 8 * len(title))
     height = LINE + 8 + 3 * (CELL + GAP) + 2 * LINE - 6
     top = LINE + 8
     parts = [

@@ -44,6 +44,11 @@ def _of_class(table: pd.DataFrame, code: int) -> pd.DataFrame:
     return table[table["label"] == code].sort_values("step")
 
 
+def _log_steps(figure: Any, table: pd.DataFrame) -> None:
+    decades = np.log10(table["step"].max() / table["step"].min())
+    figure.update_xaxes(type="log", tickformat="~s", dtick=1 if decades > 1.5 else None)
+
+
 def memorized_curves(table: pd.DataFrame, clock: Clock) -> Any:
     """Memorized fraction of each class over the steps, with bands, the threshold and the window (Fig 5a)."""
     import plotly.graph_objects as go
@@ -69,7 +74,7 @@ def memorized_curves(table: pd.DataFrame, clock: Clock) -> Any:
         ]
     figure = new_figure(*traces, x="training step", y="samples that are copies")
     figure.update_layout(legend_traceorder="normal")
-    figure.update_xaxes(type="log", tickformat="~s", dtick=1)
+    _log_steps(figure, table)
     figure.update_yaxes(tickformat=".0%", range=[-0.03, 1.03])
     figure.add_hline(clock.threshold, line={"dash": "dash", "color": COLORS["muted"], "width": 1})
     for code, time in enumerate(clock.memorized):
@@ -115,7 +120,7 @@ def error_curves(table: pd.DataFrame, names: Sequence[str]) -> Any:
             )
         )
     figure = new_figure(*traces, x="training step", y="error on held-out images")
-    figure.update_xaxes(type="log", tickformat="~s", dtick=1)
+    _log_steps(figure, table)
     return figure
 
 
@@ -138,8 +143,8 @@ def distance_curves(table: pd.DataFrame, clock: Clock) -> Any:
                 )
             )
     figure = new_figure(*traces, x="training step", y="mean distance")
-    figure.update_xaxes(type="log", tickformat="~s", dtick=1)
-    figure.update_yaxes(type="log", dtick=1)
+    _log_steps(figure, table)
+    figure.update_yaxes(type="log")
     return figure
 
 
