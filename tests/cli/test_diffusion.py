@@ -77,7 +77,7 @@ def test_a_run_says_what_it_found_and_leaves_checkpoints_that_load(made, capsys)
     assert "40 images of 8×8" in said
     assert "step 30 of 30: copies" in said
     assert "memorised" in said
-    assert "Every class generalises from" in said
+    assert "Every class generalises from" in said or "is still falling at the end" in said
     assert f"Report:     {out / 'report.html'}" in said
     for name in ("images.npz", "looks/step-0000030.npz", "checkpoints/step-0000030/tensors.safetensors"):
         assert contents(out).keys() >= {type(out)(name)}

@@ -68,6 +68,10 @@ def test_nothing_memorized_and_everything_at_once():
     assert (
         "No class is memorised within 10,000 steps (most copies at the end: 10% of 'b')" in in_words(clock)[0]
     )
+    falling = read_clock(table([[0] * 4] * 2, [[4, 3, 2, 1], [2, 1, 1, 1]]), ["a", "b"])
+    assert (
+        in_words(falling)[1] == "The error on held-out images is still falling at the end for 'a': train on."
+    )
     at_once = read_clock(table([[1] * 4, [1] * 4]), ["a", "b"])
     assert at_once.advised is None
     assert at_once.window is None

@@ -207,6 +207,11 @@ def _window_in_words(clock: Clock) -> str:
     found = clock.window
     if found is None:
         return "When classes generalise is not known: no images of some class were held out."
+    if clock.first is None and found.opens >= clock.last:
+        still = ", ".join(
+            repr(n) for n, at in zip(clock.names, clock.generalized, strict=True) if at >= clock.last
+        )
+        return f"The error on held-out images is still falling at the end for {still}: train on."
     if clock.first is None:
         return f"Every class generalises from step {steps(found.opens)} on, as far as the run goes."
     if found.is_open:
