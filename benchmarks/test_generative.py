@@ -16,7 +16,7 @@ from equipoise.generative.ddpm import DenoisingStep
 from equipoise.networks.unet import UNet
 from equipoise.training import TensorData, fit
 
-ROUNDS, STEPS, BATCH = 3, 20, 64
+ROUNDS, STEPS, BATCH = 2, 20, 64
 
 
 def seconds(action):

@@ -10,6 +10,12 @@ if TYPE_CHECKING:
     from equipoise.generative.clock import Clock, read_clock
     from equipoise.generative.ddpm import DDPM
     from equipoise.generative.folder import RunFolder
+    from equipoise.generative.gap_figures import (
+        agreement,
+        plot_gap_against,
+        plot_gap_by_share,
+        plot_prediction,
+    )
     from equipoise.generative.memorization import crossing_time, memorized_fraction, nearest_two
     from equipoise.generative.monitor import MemorizationMonitor, Window
     from equipoise.generative.sampling import sample
@@ -23,10 +29,14 @@ _HOMES = {
     "NoiseSchedule": "schedule",
     "RunFolder": "folder",
     "Window": "monitor",
+    "agreement": "gap_figures",
     "crossing_time": "memorization",
     "memorized_fraction": "memorization",
     "nearest_two": "memorization",
     "read_clock": "clock",
+    "plot_gap_against": "gap_figures",
+    "plot_gap_by_share": "gap_figures",
+    "plot_prediction": "gap_figures",
     "sample": "sampling",
 }
 
@@ -38,9 +48,13 @@ __all__ = [
     "NoiseSchedule",
     "RunFolder",
     "Window",
+    "agreement",
     "crossing_time",
     "memorized_fraction",
     "nearest_two",
+    "plot_gap_against",
+    "plot_gap_by_share",
+    "plot_prediction",
     "read_clock",
     "sample",
 ]
