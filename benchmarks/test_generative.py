@@ -1,6 +1,7 @@
 """What looking costs beside training: 500 samples among 8,000 images of 28×28 against 20 steps of the small preset.
 
 Both are timed in the same run, in turns, and the least of several rounds counts, so that a busy machine slows both.
+A round trains one step, of which twenty are reckoned; drawing the samples is not part of it.
 Run with ``python -m pytest benchmarks/test_generative.py -s``.
 """
 
@@ -16,7 +17,7 @@ from equipoise.generative.ddpm import DenoisingStep
 from equipoise.networks.unet import UNet
 from equipoise.training import TensorData, fit
 
-ROUNDS, STEPS, BATCH = 2, 20, 64
+ROUNDS, STEPS, BATCH = 4, 20, 64
 
 
 def seconds(action):
@@ -32,9 +33,7 @@ def test_monitoring_costs_less_than_twenty_steps():
     labels = np.arange(500) % 2
     network = UNet((1, 28, 28), "small")
     optimizer = torch.optim.Adam(network.parameters(), lr=1e-4)
-    data = TensorData(
-        torch.from_numpy(training[: STEPS * BATCH]), torch.zeros(STEPS * BATCH, dtype=torch.int64)
-    )
+    data = TensorData(torch.from_numpy(training[:BATCH]), torch.zeros(BATCH, dtype=torch.int64))
     step = DenoisingStep(NoiseSchedule(), conditional=False)
 
     def monitor():
@@ -49,6 +48,8 @@ def test_monitoring_costs_less_than_twenty_steps():
         rounds = [(seconds(monitor), seconds(train)) for _ in range(ROUNDS)]
     finally:
         torch.set_num_threads(threads)
-    looking, training_time = (min(times) for times in zip(*rounds, strict=True))
-    print(f"monitoring {looking:.2f} s, {STEPS} steps {training_time:.2f} s: {looking / training_time:.3f}")
-    assert looking < training_time
+    looking, one_step = (min(times) for times in zip(*rounds, strict=True))
+    print(
+        f"monitoring {looking:.2f} s, {STEPS} steps {STEPS * one_step:.2f} s: {looking / one_step / STEPS:.3f}"
+    )
+    assert looking < STEPS * one_step
