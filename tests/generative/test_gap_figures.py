@@ -23,7 +23,7 @@ def runs(n=5, seeds=2):
             gap = 0.2 * i - 0.2 + 0.01 * rng.normal()
             rows.append(
                 {"pair": f"pair ${i}", "share": 0.5, "seed": seed, "log_gap": gap, "bound": int(i == 4),
-                 "variance_partner": 0.2 + 0.1 * i, "norm_partner": 2 - 0.1 * i, "cosine": rng.uniform(),
+                 "variance_ratio": 0.2 + 0.1 * i, "norm_ratio": 2 - 0.1 * i, "cosine": rng.uniform(),
                  "predicted_log_gap": 2 * gap}
             )  # fmt: skip
     return pd.DataFrame(rows)
@@ -31,9 +31,19 @@ def runs(n=5, seeds=2):
 
 def test_correlations_of_a_planted_trend():
     found = agreement(runs())
-    assert found.loc["variance_partner", "spearman_experiment"] == pytest.approx(1)
-    assert found.loc["norm_partner", "pearson_prediction"] < -0.99
+    assert found.loc["variance_ratio", "spearman_experiment"] == pytest.approx(1)
+    assert found.loc["norm_ratio", "pearson_prediction"] < -0.99
     assert found.loc["prediction", "pearson_experiment"] == pytest.approx(1)
+
+
+def test_runs_have_descriptors_of_their_own():
+    table = runs()
+    table["variance_ratio"] = 1 + table["log_gap"]  # within pairs too
+    table.loc[table["seed"] == 0, "log_gap"] += 1
+    assert agreement(table).loc["variance_ratio", "pearson_experiment"] == pytest.approx(1, abs=1e-3)
+    assert agreement(table, by="run").loc["variance_ratio", "pearson_experiment"] < 0.8
+    with pytest.raises(ValueError, match="by"):
+        agreement(table, by="class")
 
 
 def test_runs_without_a_gap_are_left_out_and_two_pairs_say_nothing():
@@ -44,7 +54,7 @@ def test_runs_without_a_gap_are_left_out_and_two_pairs_say_nothing():
 
 
 def test_gap_against_a_descriptor_draws_every_run():
-    figure = plot_gap_against(runs(), "variance_partner", "variance", n_bootstrap=20)
+    figure = plot_gap_against(runs(), "variance_ratio", "variance", n_bootstrap=20)
     ax = figure.axes[0]
     drawn = sum(len(dots.get_offsets()) for dots in ax.collections if hasattr(dots, "get_offset_transform"))
     assert drawn >= 10 + 5, "ten runs and five means"

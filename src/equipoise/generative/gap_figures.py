@@ -16,23 +16,26 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from equipoise._core.checks import FloatArray, check_integer
+from equipoise._core.checks import FloatArray, check_choice, check_integer
 from equipoise.report import COLORS, PALETTE
 
 _GAP = "log gap"
 DESCRIPTORS = {
-    "variance_partner": "variance of the partner",
-    "norm_partner": "centroid norm of the partner",
+    "variance_ratio": "variance, partner : reference",
+    "norm_ratio": "centroid norm, partner : reference",
     "cosine": "cosine of the centroids",
 }
-"""The paper's three, and how to name them on an axis."""
+"""The paper's three, free of units, and how to name them on an axis."""
 
 
-def agreement(runs: pd.DataFrame, descriptors: Mapping[str, str] | None = None) -> pd.DataFrame:
+def agreement(
+    runs: pd.DataFrame, descriptors: Mapping[str, str] | None = None, *, by: str = "pair"
+) -> pd.DataFrame:
     """How the gaps of experiment and theory go with each descriptor, and with each other.
 
     Returns a line a descriptor (and one for the prediction itself) with Pearson's and Spearman's correlation for
-    the experiment and for the prediction, on the means of the pairs; NaN for fewer than three pairs.
+    the experiment and for the prediction; NaN for fewer than three points. These are the means of the pairs, or
+    (``by="run"``) the runs, each with the descriptors of its own images.
 
     >>> runs = pd.DataFrame({"pair": list("abcd"), "log_gap": [0.1, 0.5, 0.4, 0.9], "bound": 0,
     ...                      "predicted_log_gap": [0.2, 0.4, 0.5, 1.0], "spread": [1.0, 2.0, 3.0, 4.0]})
@@ -40,7 +43,8 @@ def agreement(runs: pd.DataFrame, descriptors: Mapping[str, str] | None = None) 
     np.float64(0.8)
     """
     names = list(DESCRIPTORS if descriptors is None else descriptors)
-    means = _means(runs, [*names, "predicted_log_gap"])
+    check_choice("by", by, ["pair", "run"])
+    means = _means(runs, [*names, "predicted_log_gap"]) if by == "pair" else runs[runs["log_gap"].notna()]
     rows = {}
     for name in names:
         rows[name] = {
@@ -162,16 +166,19 @@ def plot_prediction(runs: pd.DataFrame, descriptors: Mapping[str, str] | None = 
         ]
         ax.set_title("\n".join(words), fontsize=8)
         ax.axhline(0, color=COLORS["ink"], lw=0.8)
-    _draw_against(axes[-1], means, found.loc["prediction"])
+    _draw_against(axes[-1], runs, means, found.loc["prediction"])
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
     return figure
 
 
-def _draw_against(ax: Any, means: pd.DataFrame, row: Any) -> None:
+def _draw_against(ax: Any, runs: pd.DataFrame, means: pd.DataFrame, row: Any) -> None:
+    known = runs[runs["log_gap"].notna()]
+    colors = [PALETTE[list(means.index).index(name) % len(PALETTE)] for name in known["pair"]]
+    ax.scatter(known["predicted_log_gap"], known["log_gap"], c=colors, s=12, alpha=0.5)
     for i, (name, x, y) in enumerate(
         zip(means.index, means["predicted_log_gap"], means["log_gap"], strict=True)
     ):
-        ax.scatter(x, y, color=PALETTE[i % len(PALETTE)], s=30, zorder=3)
+        ax.scatter(x, y, color=PALETTE[i % len(PALETTE)], marker="D", s=36, zorder=3)
         ax.annotate(_safe(name), (x, y), xytext=(4, 4), textcoords="offset points", fontsize=8)
     ax.axhline(0, color=COLORS["ink"], lw=0.8)
     ax.axvline(0, color=COLORS["ink"], lw=0.8)

@@ -50,6 +50,8 @@ def prepared(results: pd.DataFrame) -> pd.DataFrame:
     for suffix in _THRESHOLDS:
         runs[f"log_gap{suffix}"] = pd.to_numeric(runs[f"log_gap{suffix}"])
     runs["pair"] = runs["partner"]
+    for name in ("variance", "norm"):
+        runs[f"{name}_ratio"] = runs[f"{name}_partner"] / runs[f"{name}_sneaker"]
     runs["variance_difference"] = runs["variance_partner"] - runs["variance_sneaker"]
     return runs
 
@@ -135,9 +137,9 @@ def _paper_table(runs: pd.DataFrame, spec: Spec) -> Table:
     found = agreement(balanced)
     ours = {
         "order": ", ".join(f"{name} {value:+.2f}" for name, value in gap.items()) + " (log gap)",
-        "variance": f"ρ {_row(found, 'variance_partner')['spearman_experiment']:+.2f}",
+        "variance": f"ρ {_row(found, 'variance_ratio')['spearman_experiment']:+.2f}",
         "share": f"{with_interval(effect)}, falls in {int((effect < 0).sum())} of {len(effect)}",
-        "norm": f"ρ {_row(found, 'norm_partner')['spearman_experiment']:+.2f}",
+        "norm": f"ρ {_row(found, 'norm_ratio')['spearman_experiment']:+.2f}",
         "assigner": f"balanced accuracy {runs['assigner_accuracy'].min():.1%} or more",
     }
     rows = [[topic, said, ours[topic]] for topic, said in spec.paper.items()]
@@ -191,8 +193,8 @@ def _pairs_table(plain: pd.DataFrame) -> Table:
 
 def _gap_pictures(plain: pd.DataFrame, balanced: pd.DataFrame) -> Iterator[Block]:
     for column, label in (
-        ("variance_difference", "variance of the partner − variance of Sneaker"),
-        ("norm_partner", "centroid norm of the partner"),
+        ("variance_difference", "variance of the partner − variance of Sneaker (the pair's is 1)"),
+        ("norm_ratio", "centroid norm, partner : Sneaker"),
     ):
         yield Picture.from_matplotlib(
             plot_gap_against(balanced, column, label),

@@ -14,6 +14,7 @@ from equipoise.report import COLORS, PALETTE, Picture
 def curves_picture(balanced: pd.DataFrame) -> Picture:
     """Fig 5a: a panel a pair, a line a class and seed, the threshold, and the times at which it is crossed."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     partners = list(dict.fromkeys(balanced["partner"]))
     columns = min(3, len(partners))
@@ -25,7 +26,10 @@ def curves_picture(balanced: pd.DataFrame) -> Picture:
         for _, run in own.iterrows():
             _draw_run(ax, run)
         ax.axhline(1 / 3, color=COLORS["muted"], ls="--", lw=0.9)
-        ax.set(xscale="log", title=f"Sneaker and {partner}", ylim=(-0.03, 1))
+        ax.set(xscale="log", title=f"Sneaker and {partner}", ylim=(-0.03, 1.03))
+        ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        ax.xaxis.set_major_formatter("{x:g}")
+        ax.xaxis.set_minor_formatter(NullFormatter())
         ax.title.set_fontsize(9)
         ax.tick_params(labelsize=8)
         ax.spines[["top", "right"]].set_visible(False)

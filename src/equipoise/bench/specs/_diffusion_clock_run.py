@@ -56,6 +56,7 @@ class _Clock(Callback):
 def watch(
     images: npt.NDArray[np.float64],
     codes: npt.NDArray[np.int64],
+    pool: tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]],
     *,
     shares: npt.ArrayLike,
     preset: str,
@@ -68,11 +69,19 @@ def watch(
     stride: int | None,
     seed: int,
 ) -> Seen:
-    """Train on the images, classes drawn in the given shares, and look at log-spaced steps."""
-    scaled = torch.tensor((images - images.mean(axis=0)) / images.std(), dtype=torch.float32)
+    """Train on the images, classes drawn in the given shares, and look at log-spaced steps.
+
+    The classifier that tells the samples' classes learns from ``pool``, more images of the two classes and their
+    codes: from forty alone it calls half of the sandals sneakers.
+    """
+
+    def seen_by_network(raw: npt.NDArray[np.float64]) -> torch.Tensor:
+        return torch.tensor((raw - images.mean(axis=0)) / images.std(), dtype=torch.float32)
+
+    scaled = seen_by_network(images)
     targets = torch.from_numpy(codes)
     schedule = NoiseSchedule()
-    assigner = Assigner(scaled, codes, seed=derive_seed(seed, "assigner"))
+    assigner = Assigner(seen_by_network(pool[0]), pool[1], seed=derive_seed(seed, "assigner"))
     marks = log_spaced(max(1, steps // _EPOCH), looks_per_decade, first=max(1, first_look // _EPOCH))
     monitor = MemorizationMonitor(
         scaled, codes, assigner, schedule, marks, n_samples=n_samples, stride=stride
