@@ -9,7 +9,15 @@ import pytest
 import torch
 from scipy.spatial.distance import cdist
 
-from equipoise.generative import DDPM, NoiseSchedule, crossing_time, memorized_fraction, nearest_two, sample
+from equipoise.generative import (
+    DDPM,
+    Assigner,
+    NoiseSchedule,
+    crossing_time,
+    memorized_fraction,
+    nearest_two,
+    sample,
+)
 from equipoise.generative.monitor import log_spaced, window
 from equipoise.networks.unet import PRESETS, UNet
 
@@ -182,6 +190,23 @@ def test_conditional_models_draw_by_class():
         model.sample(1, ["other"], stride=5)
     with pytest.raises(ValueError, match="needs labels"):
         model.sample(1, stride=5)
+
+
+def test_forty_images_are_enough_to_tell_sandals_from_sneakers():
+    """With fifteen steps, one for each epoch, half of the sandals were sneakers."""
+    from equipoise.datasets import load_fashion_mnist
+
+    try:
+        data = load_fashion_mnist("test", pixels="uint8")
+    except (OSError, ValueError) as problem:
+        pytest.skip(f"needs Fashion-MNIST: {problem}")
+    rows = np.concatenate([np.flatnonzero(np.asarray(data.y) == label)[:220] for label in (5, 7)])
+    codes, first = np.repeat([0, 1], 220), np.tile(np.arange(220) < 20, 2)
+    pixels = data.X[rows].reshape(-1, 1, 14, 2, 14, 2).mean(axis=(3, 5))
+    images = torch.tensor((pixels - pixels.mean(axis=0)) / pixels.std(), dtype=torch.float32)
+    assigner = Assigner(images[first], codes[first])
+    right = assigner(images[~first]) == codes[~first]
+    assert min(right[codes[~first] == code].mean() for code in (0, 1)) > 0.75
 
 
 def test_class_shares_change_what_is_visited():
