@@ -71,7 +71,8 @@ def _earlier(runs: pd.DataFrame) -> list[Block]:
     return [
         Note(
             f"{len(old)} cells ({names}) were run before the classifier that tells the samples' classes was "
-            "given more images than the pair's own forty. Kept are those in which it is right on all images of the pair.",
+            "given more images than the pair's own forty. Kept are those in which it is right on all images of "
+            "the pair.",
             title="Older cells",
         )
     ]
