@@ -137,6 +137,7 @@ def plot_gap_by_share(runs: pd.DataFrame) -> Any:
         ax.errorbar(x, mean, [mean - low, high - mean], color=color, marker="o", ms=5, lw=1.4, capsize=3,
                     label=_safe(name))  # fmt: skip
     ax.axhline(0, color=COLORS["ink"], lw=0.8)
+    ax.set_xticks(100 * np.unique(runs["share"].to_numpy(dtype=float)))
     ax.set(
         xlabel="share of the partner in the training images (%)", ylabel=f"{_GAP} (above 0: partner first)"
     )
