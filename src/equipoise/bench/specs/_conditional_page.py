@@ -14,8 +14,8 @@ from equipoise.bench.specs.conditional import ASKED, METRICS, NAMES, RECALLS, SH
 from equipoise.report import Picture, Section, Table, Text
 
 ORDER = (
-    "vs", "vs-lct", "vs-lct-nofilm", "vs-lct-gamma", "vs-lct-tau", "vs-sam", "vs-sam-lct", "vs-sam-lct-nofilm",
-    "focal", "focal-lct", "focal-lct-nofilm",
+    "vs", "vs-lct", "vs-lct-fine", "vs-lct-nofilm", "vs-lct-gamma", "vs-lct-tau", "vs-sam", "vs-sam-lct",
+    "vs-sam-lct-nofilm", "focal", "focal-lct", "focal-lct-nofilm",
 )  # fmt: skip
 LOWER = ("brier",)
 KEYS = ["dataset", "beta", "seed"]
@@ -45,17 +45,18 @@ def _verdict(results: pd.DataFrame) -> list[Any]:
     """Paired differences over all sets and seeds, and in how many (set, β) their mean is not negative."""
     rows: list[list[Any]] = []
     for kind, chosen in (("images", results["beta"] > 0), ("tables", results["beta"] == 0)):
-        for than, metric in itertools.product(("vs", "vs-lct-nofilm"), METRICS):
-            gain = gains(results[chosen], metric, "vs-lct", than)
+        pairs = (("vs-lct", "vs"), ("vs-lct-fine", "vs"), ("vs-lct", "vs-lct-nofilm"))
+        for (better, than), metric in itertools.product(pairs, METRICS):
+            gain = gains(results[chosen], metric, better, than)
             if gain.empty:
                 continue
             settings = gain.groupby(level=["dataset", "beta"]).mean()
             rows.append([
-                kind, than, metric, gain.mean(), gain.sem() if len(gain) > 1 else float("nan"),
+                kind, better, than, metric, gain.mean(), gain.sem() if len(gain) > 1 else float("nan"),
                 f"{int((settings >= 0).sum())} of {len(settings)}", f"{int((gain > 0).sum())} of {len(gain)}",
             ])  # fmt: skip
-    columns = ["data", "against", "metric", "gain of vs-lct", "±", "settings not worse", "pairs better"]
-    formats = {"gain of vs-lct": "+.4f", "±": ".4f"}
+    columns = ["data", "method", "against", "metric", "gain", "±", "settings not worse", "pairs better"]
+    formats = {"gain": "+.4f", "±": ".4f"}
     said = (
         "Gains are paired over set, imbalance and seed and signed so that positive is better; ± is the standard "
         "error of their mean."
