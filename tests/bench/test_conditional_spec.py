@@ -39,7 +39,7 @@ def test_every_method_trains_sixteen_models(method, asked, told):
 
 def test_the_grid_asks_three_methods_of_every_set_and_table_four_of_one():
     cells = pd.DataFrame(conditional.cells())
-    assert len(cells) == len(cells.drop_duplicates()) == 147
+    assert len(cells) == len(cells.drop_duplicates()) == 159
     assert cells.groupby("method")["seed"].nunique().eq(3).all()
     assert set(cells[cells["seed"] == 0].iloc[:24]["dataset"]) == set(conditional.IMAGES)
 
@@ -59,6 +59,10 @@ def test_a_cell_and_the_page(monkeypatch):
     assert [len(row["auc_map"][0]) for row in rows] == [1, 20, 4]
     again = conditional.run_cell(**{key: plain[key] for key in ("dataset", "method", "beta", "seed", *SIZE)})
     assert {name: again[name] for name in conditional.METRICS} == {n: plain[n] for n in conditional.METRICS}
+    longer = [{**row, "epochs": 5} for row in rows[:2]]
+    assert any(
+        section.title == "Longer training" for section in page(pd.DataFrame(rows + longer), conditional.SPEC)
+    )
     results = pd.DataFrame(rows)
     sections = page(results, conditional.SPEC)
     assert [section.title for section in sections][:2] == ["In short", "auc"]

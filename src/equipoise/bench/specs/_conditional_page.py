@@ -23,11 +23,15 @@ KEYS = ["dataset", "beta", "seed"]
 
 def page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
     """Verdict, a table a metric, Table 4, and Figs 1, 2, 4–7."""
+    everything, results = results, results[results["epochs"] == results["epochs"].min()]
     sections = [Section("In short", _verdict(results))]
     sections += [Section(metric, [_table(results, metric)]) for metric in METRICS]
     table = _table_four(results)
     if table is not None:
         sections.append(Section("Losses with and without conditioning (Table 4)", [table]))
+    longer = _longer(everything)
+    if longer is not None:
+        sections.append(Section("Longer training", [longer]))
     pictures = [picture for picture in (_figure_1(results), _figure_2(results), *_maps(results)) if picture]
     return [*sections, Section("Pictures", pictures)] if pictures else sections
 
@@ -95,6 +99,22 @@ def _table_four(results: pd.DataFrame) -> Table | None:
     ]
     caption = "AUC on CIFAR-10 truck/automobile at β = 100, mean over seeds."
     return Table(["", *losses], rows, formats=dict.fromkeys(losses, ".3f"), caption=caption)
+
+
+def _longer(results: pd.DataFrame) -> Table | None:
+    """The settings that were also trained for longer, retrained and conditional, on the same seeds."""
+    lengths = results[results["epochs"] > results["epochs"].min()]
+    keys = ["dataset", "beta", "seed", "method"]
+    both = results.merge(lengths[keys].drop_duplicates(), on=keys)
+    if lengths.empty:
+        return None
+    rows = [
+        [*names, len(part), *(part[metric].mean() for metric in METRICS)]
+        for names, part in both.groupby(["dataset", "beta", "epochs", "method"])
+    ]
+    caption = "Test scores, mean over the seeds that were run for both lengths."
+    columns = ["set", "β", "epochs", "method", "seeds", *METRICS]
+    return Table(columns, rows, formats=dict.fromkeys(METRICS, ".3f"), caption=caption)
 
 
 def _of(results: pd.DataFrame, method: str, dataset: str, beta: int) -> pd.DataFrame:

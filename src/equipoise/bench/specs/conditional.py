@@ -200,7 +200,7 @@ def _parts(X: Any, y: Any, X_valid: Any, y_valid: Any, X_test: Any, y_test: Any)
 
 
 def cells(majority: int = 1000, epochs: int = 12, width: int = 8, seeds: int = 3) -> Iterator[dict[str, Any]]:
-    """Seed by seed the three versions of VS on every set; then Table 4's other losses, λ = γ or τ, a finer λ."""
+    """Seed by seed the three versions of VS on every set; then Table 4's other losses, longer runs, a finer λ."""
     size = {"majority": majority, "epochs": epochs, "width": width}
     main = ("vs", "vs-lct", "vs-lct-nofilm")
     for seed in range(seeds):
@@ -212,6 +212,8 @@ def cells(majority: int = 1000, epochs: int = 12, width: int = 8, seeds: int = 3
     sharp = ("vs-sam", "vs-sam-lct", "vs-sam-lct-nofilm")
     for seed, method in itertools.product(range(seeds), others):
         yield {"dataset": IMAGES[-1], "method": method, "beta": 100, "seed": seed, **size}
+    for seed, dataset, method in itertools.product(range(seeds), (IMAGES[-1], IMAGES[1]), main[:2]):
+        yield {"dataset": dataset, "method": method, "beta": 100, "seed": seed, **size, "epochs": 5 * epochs}
     for seed, dataset, beta in itertools.product(range(seeds), IMAGES, (100, 200)):
         yield {"dataset": dataset, "method": "vs-lct-fine", "beta": beta, "seed": seed, **size}
     for seed, method in itertools.product(range(seeds), sharp):
