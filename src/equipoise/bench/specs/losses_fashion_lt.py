@@ -105,7 +105,15 @@ def halve(images: npt.ArrayLike) -> npt.NDArray[np.float32]:
     return np.asarray(x.reshape(n, channels, height // 2, 2, width // 2, 2).mean(axis=(3, 5)))
 
 
-def make_classifier(method: str, counts: npt.NDArray[Any], *, lr: float, epochs: int, seed: int) -> Any:
+def make_classifier(
+    method: str,
+    counts: npt.NDArray[Any],
+    *,
+    lr: float,
+    epochs: int,
+    seed: int,
+    loss_params: dict[str, Any] | None = None,
+) -> Any:
     from equipoise.classifiers import NeuralClassifier
     from equipoise.theory.effective_number import effective_number_weights
     from equipoise.training import BalancedFineTuning, DeferredReweighting
@@ -122,7 +130,7 @@ def make_classifier(method: str, counts: npt.NDArray[Any], *, lr: float, epochs:
         "convnet",
         module_params={"widths": (8, 16, 32)},
         loss=settings["loss"],
-        loss_params=settings.get("loss_params"),
+        loss_params={**settings.get("loss_params", {}), **(loss_params or {})},
         epochs=epochs,
         batch_size=128,
         lr=lr,
@@ -133,13 +141,23 @@ def make_classifier(method: str, counts: npt.NDArray[Any], *, lr: float, epochs:
 
 
 def run_cell(
-    method: str, ratio: float, lr: float, seed: int, head: int, held_out: int, epochs: int, draw: int = 0
+    method: str,
+    ratio: float,
+    lr: float,
+    seed: int,
+    head: int,
+    held_out: int,
+    epochs: int,
+    draw: int = 0,
+    loss_params: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Train one method once; errors in percent on validation and test data."""
     data = load_split(ratio, head, held_out, draw)
     X, y = data["train"]
     _SEEN.clear()
-    classifier = make_classifier(method, np.bincount(y), lr=lr, epochs=epochs, seed=seed).fit(X, y)
+    classifier = make_classifier(
+        method, np.bincount(y), lr=lr, epochs=epochs, seed=seed, loss_params=loss_params
+    ).fit(X, y)
     result: dict[str, Any] = {}
     for name in ("validation", "test"):
         inputs, labels = data[name]
