@@ -14,8 +14,8 @@ from equipoise.bench.specs.conditional import ASKED, METRICS, NAMES, RECALLS, SH
 from equipoise.report import Picture, Section, Table, Text
 
 ORDER = (
-    "vs", "vs-lct", "vs-lct-fine", "vs-lct-nofilm", "vs-lct-gamma", "vs-lct-tau", "vs-sam", "vs-sam-lct",
-    "vs-sam-lct-nofilm", "focal", "focal-lct", "focal-lct-nofilm",
+    "vs", "vs-lct", "vs-lct-fine", "vs-lct-nofilm", "vs-lct-gamma", "vs-lct-tau", "vs-lct-rows",
+    "vs-lct-authors", "vs-sam", "vs-sam-lct", "vs-sam-lct-nofilm", "focal", "focal-lct", "focal-lct-nofilm",
 )  # fmt: skip
 LOWER = ("brier",)
 KEYS = ["dataset", "beta", "seed"]
@@ -49,7 +49,8 @@ def _verdict(results: pd.DataFrame) -> list[Any]:
     """Paired differences over all sets and seeds, and in how many (set, β) their mean is not negative."""
     rows: list[list[Any]] = []
     for kind, chosen in (("images", results["beta"] > 0), ("tables", results["beta"] == 0)):
-        pairs = (("vs-lct", "vs"), ("vs-lct-fine", "vs"), ("vs-lct", "vs-lct-nofilm"))
+        pairs = (("vs-lct", "vs"), ("vs-lct-fine", "vs"), ("vs-lct-rows", "vs"), ("vs-lct-authors", "vs"))
+        pairs = (*pairs, ("vs-lct", "vs-lct-nofilm"))
         for (better, than), metric in itertools.product(pairs, METRICS):
             gain = gains(results[chosen], metric, better, than)
             if gain.empty:

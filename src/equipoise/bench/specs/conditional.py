@@ -149,6 +149,8 @@ def _fit_all(
                 loss_params=training.fixed,
                 estimator=base,
                 film="nofilm" not in method,
+                film_residual="-authors" not in method,
+                per_sample="-rows" in method,
                 random_state=seed,
                 **step,
             ).fit(parts["X"], parts["y"])
@@ -214,6 +216,12 @@ def cells(majority: int = 1000, epochs: int = 12, width: int = 8, seeds: int = 3
         yield {"dataset": IMAGES[-1], "method": method, "beta": 100, "seed": seed, **size}
     for seed, dataset, method in itertools.product(range(seeds), (IMAGES[-1], IMAGES[1]), main[:2]):
         yield {"dataset": dataset, "method": method, "beta": 100, "seed": seed, **size, "epochs": 5 * epochs}
+    tried = (
+        "vs-lct-rows",
+        "vs-lct-authors",
+    )  # λ drawn for every row; modulation initialized as the authors do
+    for seed, dataset, method in itertools.product(range(seeds), (IMAGES[-1], IMAGES[1]), tried):
+        yield {"dataset": dataset, "method": method, "beta": 100, "seed": seed, **size}
     for seed, dataset, beta in itertools.product(range(seeds), IMAGES, (100, 200)):
         yield {"dataset": dataset, "method": "vs-lct-fine", "beta": beta, "seed": seed, **size}
     for seed, method in itertools.product(range(seeds), sharp):
