@@ -17,6 +17,10 @@ ORDER = (
     "vs", "vs-lct", "vs-lct-fine", "vs-lct-nofilm", "vs-lct-gamma", "vs-lct-tau", "vs-lct-rows",
     "vs-lct-authors", "vs-sam", "vs-sam-lct", "vs-sam-lct-nofilm", "focal", "focal-lct", "focal-lct-nofilm",
 )  # fmt: skip
+PAIRS = (
+    ("vs-lct", "vs"), ("vs-lct-authors", "vs"), ("vs-lct-rows", "vs"), ("vs-lct-fine", "vs"),
+    ("vs-lct", "vs-lct-nofilm"), ("vs-lct-authors", "vs-lct-nofilm"),
+)  # fmt: skip
 LOWER = ("brier",)
 KEYS = ["dataset", "beta", "seed"]
 
@@ -49,9 +53,7 @@ def _verdict(results: pd.DataFrame) -> list[Any]:
     """Paired differences over all sets and seeds, and in how many (set, β) their mean is not negative."""
     rows: list[list[Any]] = []
     for kind, chosen in (("images", results["beta"] > 0), ("tables", results["beta"] == 0)):
-        pairs = (("vs-lct", "vs"), ("vs-lct-fine", "vs"), ("vs-lct-rows", "vs"), ("vs-lct-authors", "vs"))
-        pairs = (*pairs, ("vs-lct", "vs-lct-nofilm"))
-        for (better, than), metric in itertools.product(pairs, METRICS):
+        for (better, than), metric in itertools.product(PAIRS, METRICS):
             gain = gains(results[chosen], metric, better, than)
             if gain.empty:
                 continue

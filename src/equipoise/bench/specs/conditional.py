@@ -56,6 +56,9 @@ class Training:
 def trainings(method: str) -> list[Training]:
     """The sixteen trainings of a method: ``vs`` or ``focal``, with ``-lct``, ``-lct-gamma`` (λ = γ alone) …
 
+    ``-rows`` draws λ for every row, ``-authors`` initializes the modulation as the authors do, ``-fine`` asks on a
+    finer grid.
+
     >>> len(trainings("vs-lct")[0].asked), len(trainings("vs-lct-fine")[0].asked)
     (20, 119)
     """
@@ -216,12 +219,12 @@ def cells(majority: int = 1000, epochs: int = 12, width: int = 8, seeds: int = 3
         yield {"dataset": IMAGES[-1], "method": method, "beta": 100, "seed": seed, **size}
     for seed, dataset, method in itertools.product(range(seeds), (IMAGES[-1], IMAGES[1]), main[:2]):
         yield {"dataset": dataset, "method": method, "beta": 100, "seed": seed, **size, "epochs": 5 * epochs}
-    tried = (
-        "vs-lct-rows",
-        "vs-lct-authors",
-    )  # λ drawn for every row; modulation initialized as the authors do
-    for seed, dataset, method in itertools.product(range(seeds), (IMAGES[-1], IMAGES[1]), tried):
-        yield {"dataset": dataset, "method": method, "beta": 100, "seed": seed, **size}
+    for seed, dataset in itertools.product(range(seeds), (IMAGES[-1], IMAGES[1])):
+        yield {"dataset": dataset, "method": "vs-lct-rows", "beta": 100, "seed": seed, **size}
+    for seed, dataset, beta in itertools.product(range(seeds), IMAGES, (100, 200)):
+        yield {"dataset": dataset, "method": "vs-lct-authors", "beta": beta, "seed": seed, **size}
+    for seed, dataset in itertools.product(range(seeds), TABLES):
+        yield {"dataset": dataset, "method": "vs-lct-authors", "beta": 0, "seed": seed, **size, "majority": 0}
     for seed, dataset, beta in itertools.product(range(seeds), IMAGES, (100, 200)):
         yield {"dataset": dataset, "method": "vs-lct-fine", "beta": beta, "seed": seed, **size}
     for seed, method in itertools.product(range(seeds), sharp):
