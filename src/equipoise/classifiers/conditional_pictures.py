@@ -81,6 +81,7 @@ def plot_tradeoff(
                 color=COLORS["minority"],
                 label="retrained",
             )
+        ax.locator_params(axis="x", nbins=4)
         ax.set_xlabel(against, fontsize=8)
         ax.set_ylabel(metric.replace("_", " "), fontsize=8)
     axes[0].legend(fontsize=6, frameon=False)
