@@ -92,3 +92,24 @@ class _NetworkClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         return tags
+
+
+class _WrappingClassifier(ClassifierMixin, BaseEstimator):
+    """A subclass's ``fit`` trains ``classifier_``, a :class:`NeuralClassifier`, whose facts it shows as its own."""
+
+    classifier_: Any
+
+    @property
+    def history_(self) -> pd.DataFrame:
+        history: pd.DataFrame = self.classifier_.history_
+        return history
+
+    @property
+    def data_prior_(self) -> FloatArray:
+        prior: FloatArray = self.classifier_.data_prior_
+        return prior
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags

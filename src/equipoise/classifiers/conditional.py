@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import torch
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
@@ -36,6 +36,7 @@ from equipoise.classifiers._operating import (
     scan,
     search_continuously,
 )
+from equipoise.classifiers._prediction import _WrappingClassifier
 from equipoise.classifiers.ledger import resolve_prior, shift_logits, softmax
 from equipoise.classifiers.neural import NeuralClassifier
 from equipoise.classifiers.targets import check_training_data
@@ -51,7 +52,7 @@ _DEFAULTS: dict[str, dict[str, Distribution]] = {
 }
 
 
-class ConditionalClassifier(ClassifierMixin, BaseEstimator):
+class ConditionalClassifier(_WrappingClassifier):
     """Loss-conditional training: a network that is told its loss's hyper-parameters λ, drawn anew each batch.
 
     After training, any λ of the trained range can be asked for at the cost of the head alone; :meth:`tune`
@@ -170,16 +171,8 @@ class ConditionalClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def network_(self) -> ConditionalNetwork:
-        network: ConditionalNetwork = self.classifier_.network_  # type: ignore[assignment]
+        network: ConditionalNetwork = self.classifier_.network_
         return network
-
-    @property
-    def history_(self) -> pd.DataFrame:
-        return self.classifier_.history_
-
-    @property
-    def data_prior_(self) -> FloatArray:
-        return self.classifier_.data_prior_
 
     # Predicting
 
@@ -428,8 +421,3 @@ class ConditionalClassifier(ClassifierMixin, BaseEstimator):
         if saved["tuning"] is not None:
             made.tuning_, made.positive_ = tuning_from_dict(saved["tuning"], made.classes_)
         return made
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        return tags

@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import torch
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
 
 from equipoise._core.checks import FloatArray, IntArray, check_choice, check_in_range
 from equipoise._core.files import replacing_folder
 from equipoise._core.random import draw_seed
+from equipoise.classifiers._prediction import _WrappingClassifier
 from equipoise.classifiers.inputs import Preparation
 from equipoise.classifiers.neural import NeuralClassifier
 from equipoise.classifiers.targets import Targets, check_training_data
@@ -45,7 +46,7 @@ class _StepFactory:
         return BilevelStep(learned, self.meta, **params)
 
 
-class MetaClassifier(ClassifierMixin, BaseEstimator):
+class MetaClassifier(_WrappingClassifier):
     """A network trained by a loss that is itself learned, on a few balanced training samples.
 
     Parameters
@@ -220,14 +221,6 @@ class MetaClassifier(ClassifierMixin, BaseEstimator):
         return self.classifier_.network_
 
     @property
-    def history_(self) -> pd.DataFrame:
-        return self.classifier_.history_
-
-    @property
-    def data_prior_(self) -> FloatArray:
-        return self.classifier_.data_prior_
-
-    @property
     def training_prior_(self) -> FloatArray:
         return self.classifier_.training_prior_
 
@@ -353,11 +346,6 @@ class MetaClassifier(ClassifierMixin, BaseEstimator):
             made.feature_names_in_ = made.classifier_.feature_names_in_
         made.learned_ = made._learned()
         return made
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        return tags
 
 
 def _positions(meta: IntArray, train: IntArray, n_rows: int) -> torch.Tensor:

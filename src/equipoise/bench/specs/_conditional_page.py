@@ -14,11 +14,11 @@ from equipoise.bench.specs.conditional import ASKED, METRICS, NAMES, RECALLS, SH
 from equipoise.report import Picture, Section, Table, Text
 
 ORDER = (
-    "vs", "vs-lct", "vs-lct-fine", "vs-lct-nofilm", "vs-lct-gamma", "vs-lct-tau", "vs-lct-rows",
+    "vs", "vs-lct", "vs-lct-nofilm", "vs-lct-gamma", "vs-lct-tau", "vs-lct-rows",
     "vs-lct-authors", "vs-sam", "vs-sam-lct", "vs-sam-lct-nofilm", "focal", "focal-lct", "focal-lct-nofilm",
 )  # fmt: skip
 PAIRS = (
-    ("vs-lct", "vs"), ("vs-lct-authors", "vs"), ("vs-lct-rows", "vs"), ("vs-lct-fine", "vs"),
+    ("vs-lct", "vs"), ("vs-lct-authors", "vs"), ("vs-lct-rows", "vs"),
     ("vs-lct", "vs-lct-nofilm"), ("vs-lct-authors", "vs-lct-nofilm"),
 )  # fmt: skip
 LOWER = ("brier",)

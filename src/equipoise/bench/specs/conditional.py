@@ -19,11 +19,6 @@ VALUES = {
 """Table 2: a baseline trains one model for each of the sixteen combinations of its two hyper-parameters."""
 ASKED = {**VALUES, "tau": (0.0, 1.0, 2.0, 3.0, 4.0)}
 """Table 2: every conditional model is asked for each of these combinations after training."""
-FINE = {
-    "gamma": tuple(round(0.05 * k, 2) for k in range(7)), "tau": tuple(0.25 * k for k in range(17)),
-    "alpha": tuple(round(0.05 * k, 2) for k in range(2, 17)), "phi": tuple(0.25 * k for k in range(13)),
-}  # fmt: skip
-"""A finer grid to ask a trained model for, which costs no training: the methods that end in ``-fine``."""
 LAWS: dict[str, tuple[Law, ...]] = {
     "gamma": ((0.0, 0.3, 0.0), (0.0, 0.3, 10 / 3), (0.0, 0.2, 5.0), (0.1, 0.3, 5.0)),
     "tau": ((0.0, 3.0, 0.0), (0.0, 3.0, 1 / 3), (1.0, 4.0, 0.0), (1.0, 4.0, 1 / 3)),
@@ -56,20 +51,18 @@ class Training:
 def trainings(method: str) -> list[Training]:
     """The sixteen trainings of a method: ``vs`` or ``focal``, with ``-lct``, ``-lct-gamma`` (λ = γ alone) …
 
-    ``-rows`` draws λ for every row, ``-authors`` initializes the modulation as the authors do, ``-fine`` asks on a
-    finer grid.
+    ``-rows`` draws λ for every row, ``-authors`` initializes the modulation as the authors do.
 
-    >>> len(trainings("vs-lct")[0].asked), len(trainings("vs-lct-fine")[0].asked)
-    (20, 119)
+    >>> len(trainings("vs-lct")), len(trainings("vs-lct")[0].asked)
+    (16, 20)
     """
-    values = FINE if method.endswith("-fine") else ASKED
     names = NAMES[method.split("-")[0]]
     told = () if "lct" not in method else tuple(n for n in names if method.endswith(f"-{n}")) or names
     grid = {name: LAWS[name] if name in told else VALUES[name] for name in names}
     found = []
     for choice in itertools.product(*grid.values()):
         one: dict[str, Any] = dict(zip(names, choice, strict=True))
-        asked = itertools.product(*(values[name] for name in told))
+        asked = itertools.product(*(ASKED[name] for name in told))
         found.append(
             Training(
                 {name: one[name] for name in names if name not in told},
@@ -121,10 +114,9 @@ def run_cell(
         ]
         for i, j in chosen
     ]
-    if not method.endswith("-fine"):
-        test = {name: judge(name, "test", 1) for name in SHOWN}
-        result["auc_map"] = test["auc"].round(4).tolist()
-        result["tradeoff"] = {name: test[name][best["auc"][0]].round(4).tolist() for name in SHOWN}
+    test = {name: judge(name, "test", 1) for name in SHOWN}
+    result["auc_map"] = test["auc"].round(4).tolist()
+    result["tradeoff"] = {name: test[name][best["auc"][0]].round(4).tolist() for name in SHOWN}
     return {**result, "fit_seconds": seconds}
 
 
@@ -205,7 +197,7 @@ def _parts(X: Any, y: Any, X_valid: Any, y_valid: Any, X_test: Any, y_test: Any)
 
 
 def cells(majority: int = 1000, epochs: int = 12, width: int = 8, seeds: int = 3) -> Iterator[dict[str, Any]]:
-    """Seed by seed the three versions of VS on every set; then Table 4's other losses, longer runs, a finer λ."""
+    """Seed by seed the three versions of VS on every set; then Table 4's other losses, longer runs, trials."""
     size = {"majority": majority, "epochs": epochs, "width": width}
     main = ("vs", "vs-lct", "vs-lct-nofilm")
     for seed in range(seeds):
@@ -225,8 +217,6 @@ def cells(majority: int = 1000, epochs: int = 12, width: int = 8, seeds: int = 3
         yield {"dataset": dataset, "method": "vs-lct-authors", "beta": beta, "seed": seed, **size}
     for seed, dataset in itertools.product(range(seeds), TABLES):
         yield {"dataset": dataset, "method": "vs-lct-authors", "beta": 0, "seed": seed, **size, "majority": 0}
-    for seed, dataset, beta in itertools.product(range(seeds), IMAGES, (100, 200)):
-        yield {"dataset": dataset, "method": "vs-lct-fine", "beta": beta, "seed": seed, **size}
     for seed, method in itertools.product(range(seeds), sharp):
         yield {"dataset": IMAGES[-1], "method": method, "beta": 100, "seed": seed, **size}
 

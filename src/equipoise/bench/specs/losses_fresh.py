@@ -11,7 +11,7 @@ import pandas as pd
 
 from equipoise.bench.grid import Settings
 from equipoise.bench.spec import Spec
-from equipoise.bench.specs.losses_fashion_lt import BASELINES, PAPER, check
+from equipoise.bench.specs.losses_fashion_lt import BASELINES, PAPER, check, gains_of_nenum
 from equipoise.bench.specs.losses_fashion_lt import run_cell as run_loss
 from equipoise.report import Section, Table, Text
 
@@ -138,11 +138,10 @@ def _gains(picked: pd.DataFrame) -> list[Any]:
     errors = picked.pivot(index="draw", columns="method", values="test_error")
     if "NENum" not in errors or len(errors) < 2:
         return []
-    rows: list[list[Any]] = []
-    for method in errors.columns.drop("NENum"):
-        gain = errors[method] - errors["NENum"]
-        spread = float(np.sqrt((errors[method].var() + errors["NENum"].var()) / 2))
-        rows.append([method, gain.mean(), gain.sem(), f"{gain.min():+.2f} … {gain.max():+.2f}", spread])
+    rows: list[list[Any]] = [
+        [method, gain.mean(), gain.sem(), f"{gain.min():+.2f} … {gain.max():+.2f}", spread]
+        for method, (gain, spread) in gains_of_nenum(errors).items()
+    ]
     beyond = [row[0] for row in rows if row[1] > row[4]]
     below = [row[0] for row in rows if row[1] < 0]
     said = (
@@ -167,7 +166,8 @@ SPEC = Spec(
         "tiny": {
             "methods": ["CE", "NENum"],
             "ratios": [10],
-            "draws": [11, 12],
+            "draws": [11],
+            "tuned_draws": [31],
             "head": 100,
             "shown": [800, 1600],
         },
