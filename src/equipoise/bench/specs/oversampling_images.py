@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from equipoise.bench.grid import Settings
 from equipoise.bench.spec import Spec
 from equipoise.report import Section, Table, Text
 
@@ -199,18 +201,33 @@ def _spread(values: pd.Series[float]) -> str:
     return f"{values.mean():.2f} ± {values.std(ddof=1):.2f}" if len(values) > 1 else f"{values.mean():.2f}"
 
 
+def cells(
+    seeds: Sequence[int] = (1, 2, 0),
+    digits: Sequence[int] = (1,),
+    ablated: Sequence[int] = (1,),
+    budget: int = 2000,
+    long: int | None = 24_000,
+) -> Iterator[Settings]:
+    """All methods on Fashion-MNIST seed by seed, on MNIST, the method in parts, and two longer runs of it."""
+    plan = [("fashion-mnist", method, seed, budget) for seed, method in product(seeds, METHODS)]
+    plan += [("mnist", method, seed, budget) for seed, method in product(digits, METHODS)]
+    plan += [("fashion-mnist", method, seed, budget) for seed, method in product(ablated, [*OURS][1:])]
+    if long is not None:
+        plan += [(dataset, "ours", 1, long) for dataset in PAPER]
+    for dataset, method, seed, units in plan:
+        yield {"dataset": dataset, "method": method, "seed": seed, "budget": units}
+
+
 SPEC = Spec(
     name="oversampling-images",
     title="Oversampling on images with Table 7's class counts",
     reference="Mondal et al., AISTATS 2023, Tables 1, 4, 5, 10, 12 and 15",
     run_cell=run_cell,
-    grid={"dataset": ["fashion-mnist"], "method": list(METHODS), "seed": [0], "budget": 2000},
+    grid=cells,
     sizes={
-        "tiny": {"method": ["ours", "plain", "SMOTE", "DeepSMOTE"], "seed": [0, 1], "budget": 700},
+        "tiny": {"seeds": [1], "digits": [], "ablated": [], "budget": 100, "long": None},
         "small": {},
-        "seeds": {"seed": [0, 1, 2], "dataset": ["fashion-mnist", "mnist"], "budget": 8000},
-        "ablation": {"method": list(OURS)},
-        "paper": {"method": ["ours"], "dataset": ["fashion-mnist", "mnist"], "budget": 50_000},
+        "paper": {"digits": [0, 1, 2], "ablated": [0, 1, 2], "budget": 20_000, "long": 200_000},
     },
     paper=PAPER,
     differs=(
