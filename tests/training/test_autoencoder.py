@@ -10,7 +10,14 @@ import torch
 from torch import nn
 
 from equipoise.networks import Autoencoder
-from equipoise.training import ExponentialAverage, RandomAffine, TensorData
+from equipoise.training import (
+    AdaptiveAugmentation,
+    Callback,
+    Checkpoint,
+    ExponentialAverage,
+    RandomAffine,
+    TensorData,
+)
 from equipoise.training.autoencoder import (
     GroupSampler,
     Plan,
@@ -179,3 +186,48 @@ def test_a_shift_by_pixels_is_a_shift():
     assert 5.5 < float(rows.max()) < 6.1
     mirrored = RandomAffine(shift=0, flip=True)(images.repeat(50, 1, 1, 1), torch.Generator().manual_seed(0))
     assert {int(m.argmax()) % 8 for m in mirrored} == {3, 4}
+
+
+class _Killed(Exception):
+    pass
+
+
+class _Kill(Callback):
+    def __init__(self, epoch):
+        self.epoch = epoch
+
+    def on_epoch_end(self, run, record):
+        if run.epoch == self.epoch:
+            raise _Killed
+
+
+def test_adaptive_augmentation_follows_the_critic_and_is_resumed(tmp_path):
+    plan = Plan(decoder_rate=1.0)
+
+    def run(folder, kill=None):
+        augment = AdaptiveAugmentation(target=0.0, patience=200)
+        where = Checkpoint(tmp_path / folder, identity={"of": "the same"})
+        callbacks = [where, _Kill(kill)]
+        net, _, _ = trained(plan, shape=(1, 16, 16), epochs=4, augment=augment, callbacks=callbacks)
+        return net, augment.share
+
+    whole, share = run("whole")
+    assert 0 < share < 1
+    with pytest.raises(_Killed):
+        run("killed", kill=2)
+    resumed, again = run("killed")
+    assert again == share
+    for a, b in zip(whole.parameters(), resumed.parameters(), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_adaptive_augmentation_leaves_images_alone_until_asked():
+    images, chance = torch.rand(50, 1, 8, 8), torch.Generator().manual_seed(0)
+    augment = AdaptiveAugmentation()
+    assert torch.equal(augment(images, chance), images)
+    augment.share = 0.5
+    same = (augment(images, chance) == images).flatten(1).all(dim=1)
+    assert 10 < int(same.sum()) < 40
+    augment.share = 0.0
+    augment.hear(-torch.ones(9))
+    assert augment.share == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from equipoise.classifiers.targets import Targets, check_training_data
 from equipoise.classifiers.work import data_identity
 from equipoise.networks import Autoencoder
 from equipoise.training import (
+    AdaptiveAugmentation,
     Callback,
     Checkpoint,
     EarlyStopping,
@@ -66,8 +68,9 @@ class AutoencoderClassifier(_NetworkClassifier):
         Of encoder and classifier.
     schedule : str or callable
         Of their learning rate.
-    augment : "auto", None or callable
-        ``"auto"`` shifts images by up to a tenth of their side; tables are left as they are.
+    augment : "auto", "adaptive", None or callable
+        ``"auto"`` shifts images by up to a tenth of their side; tables are left as they are. ``"adaptive"`` is
+        the authors' own: see :class:`~equipoise.training.AdaptiveAugmentation`.
     average : float
         Decay of the moving average of the weights, through which the network is evaluated and kept. 0 for none.
     early_stopping : bool or EarlyStopping
@@ -233,9 +236,13 @@ class AutoencoderClassifier(_NetworkClassifier):
 
     def _augmentation(self, image: bool) -> Callable[..., Any] | None:
         if isinstance(self.augment, str):
-            check_choice("augment", self.augment, ["auto"])
-            return RandomAffine(shift=0.1) if image else None
-        return self.augment
+            check_choice("augment", self.augment, ["auto", "adaptive"])
+            if self.augment == "adaptive" and not image:
+                raise ValueError("augment='adaptive' changes images, and X is a table; take 'auto' or None")
+            if not image:
+                return None
+            return AdaptiveAugmentation() if self.augment == "adaptive" else RandomAffine(shift=0.1)
+        return copy.deepcopy(self.augment)  # one that follows the critic starts anew with every fit
 
     def _callbacks(self, held_out: TensorData | None, data: TensorData, seed: int) -> list[Callback]:
         wanted: list[Callback] = [LearningRate(self.schedule)]

@@ -1,6 +1,6 @@
 """One loop; a method is a step."""
 
-from equipoise.training.augment import FlipAndShift, RandomAffine
+from equipoise.training.augment import AdaptiveAugmentation, FlipAndShift, RandomAffine
 from equipoise.training.averaging import ExponentialAverage
 from equipoise.training.bilevel import BilevelStep
 from equipoise.training.callbacks import (
@@ -33,6 +33,7 @@ from equipoise.training.steps import STEPS, LossOfBatch, Outcome, PlainStep, Ste
 
 __all__ = [
     "STEPS",
+    "AdaptiveAugmentation",
     "BalancedFineTuning",
     "Batch",
     "BilevelStep",

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from equipoise._core.checks import check_choice, check_in_range, check_integer, check_positive
 from equipoise.networks.autoencoder import Autoencoder
+from equipoise.training.augment import AdaptiveAugmentation
 from equipoise.training.data import Batch, TensorData
 from equipoise.training.steps import Outcome
 
@@ -287,12 +288,13 @@ class AutoencoderStep:
         """The critic's and the decoder's turns; what is due follows from the count of updates."""
         plan, some = self.plan, self._some(len(mixes))
         now = (batch.inputs[:some], mixes[:some], labels[:some])
+        chance = batch.generator
         for turn in range(self._due(plan.decoder_rate, self.updates)):
             played = math.ceil(self.updates * plan.decoder_rate) + turn
             for again in range(self._due(plan.critic_rate, played)):
                 fresh = turn or again
-                self._update_critic(net, *(self._fresh(net, some, batch.generator) if fresh else now))
-            self._update_decoder(net, *now[1:])
+                self._update_critic(net, *(self._fresh(net, some, chance) if fresh else now), chance)
+            self._update_decoder(net, *now[1:], chance)
 
     @torch.no_grad()
     def _fresh(
@@ -310,24 +312,40 @@ class AutoencoderStep:
         net.encoder.train()
         return x, mix(groups, self._weights(net, groups, labels)), labels
 
-    def _update_critic(self, net: Autoencoder, x: Tensor, mixes: Tensor, labels: Tensor) -> None:
+    def _changed(self, fake: Tensor, generator: torch.Generator) -> Tensor:
+        """Fakes, augmented as reals are where the augmentation follows the critic."""
+        adaptive = self._adaptive
+        return fake if adaptive is None else adaptive(fake, generator)
+
+    @property
+    def _adaptive(self) -> AdaptiveAugmentation | None:
+        augment = None if self._run is None else self._run.augment
+        return augment if isinstance(augment, AdaptiveAugmentation) else None
+
+    def _update_critic(
+        self, net: Autoencoder, x: Tensor, mixes: Tensor, labels: Tensor, generator: torch.Generator
+    ) -> None:
         """Eq 5."""
         optimizer = self._optimizers["critic"]
         optimizer.zero_grad()
         with torch.no_grad():
-            fake = net.decode(mixes, labels)
+            fake = self._changed(net.decode(mixes, labels), generator)
         verdict = net.criticize(torch.cat([fake, x]), torch.cat([labels, labels]))
         gap = verdict[: len(x)].mean() - verdict[len(x) :].mean()
+        if self._adaptive is not None:
+            self._adaptive.hear(verdict[len(x) :].detach())
         share = torch.rand(len(x), device=x.device)
         rough = gradient_penalty(lambda between: net.criticize(between, labels), x, fake, share)
         (gap + self.plan.penalty * rough).backward()  # type: ignore[no-untyped-call]
         optimizer.step()
 
-    def _update_decoder(self, net: Autoencoder, mixes: Tensor, labels: Tensor) -> None:
+    def _update_decoder(
+        self, net: Autoencoder, mixes: Tensor, labels: Tensor, generator: torch.Generator
+    ) -> None:
         """Eq 4, and the cross-entropy of what the encoder and the classifier make of the fakes."""
         optimizer = self._optimizers["adversary"]
         optimizer.zero_grad()
-        fake = net.decode(mixes, labels)
+        fake = self._changed(net.decode(mixes, labels), generator)
         loss = -net.criticize(fake, labels).mean()
         if self.plan.decoder_ce:
             net.encoder.eval()  # its running statistics are of reals
@@ -342,11 +360,14 @@ class AutoencoderStep:
         return {
             "updates": self.updates,
             "mae": self.mae,
+            "augmented": 0.0 if self._adaptive is None else self._adaptive.share,
             "optimizers": {name: part.state_dict() for name, part in self._optimizers.items()},
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.updates, self.mae = state["updates"], state["mae"]
+        if self._adaptive is not None:
+            self._adaptive.share = float(state["augmented"])
         for name, part in self._optimizers.items():
             part.load_state_dict(state["optimizers"][name])
 
