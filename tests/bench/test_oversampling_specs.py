@@ -6,37 +6,67 @@ import pandas as pd
 import pytest
 
 from equipoise.bench.spec import named_spec
-from equipoise.bench.specs.oversampling_images import OURS, _epochs
+from equipoise.bench.specs._oversampling_page import MEASURES
+from equipoise.bench.specs.oversampling_images import METHODS, OURS, _epochs
 from equipoise.report import Report
 
 
 def test_every_method_gets_the_same_budget():
-    cells = named_spec("oversampling-images").cells("seeds")
-    assert len({cell["budget"] for cell in cells}) == 1
-    assert {cell["seed"] for cell in cells} == {0, 1, 2}
-    assert {cell["dataset"] for cell in cells} == {"fashion-mnist", "mnist"}
-    ablation = named_spec("oversampling-images").cells("ablation")
-    assert {cell["method"] for cell in ablation} == set(OURS)
+    cells = pd.DataFrame(named_spec("oversampling-images").cells())
+    short = cells[cells["budget"] == 2000]
+    compared = short[short["method"].isin(METHODS)]
+    assert set(compared.loc[compared["dataset"] == "fashion-mnist", "seed"]) == {0, 1, 2}
+    assert (compared.groupby(["dataset", "seed"])["method"].nunique() == len(METHODS)).all()
+    assert set(OURS) <= set(short["method"])
+    assert set(cells.loc[cells["budget"] > 2000, "method"]) == {"ours"}
     assert _epochs(700, 9000) == 10
     assert _epochs(1, 9000) == 1
 
 
-def test_image_page_has_the_papers_number():
+def made_up(method, seed=0, budget=700, score=80.0, **more):
+    names = [f"{test}_{name}" for test in ("balanced", "imbalanced") for name in MEASURES]
+    row = {
+        "dataset": "fashion-mnist",
+        "method": method,
+        "seed": seed,
+        "budget": budget,
+        "fit_cpu_seconds": 50.0,
+    }
+    return row | dict.fromkeys(names, score) | more
+
+
+def image_page(rows):
     spec = named_spec("oversampling-images")
-    names = [
-        f"{test}_{name}"
-        for test in ("balanced", "imbalanced")
-        for name in ("acsa", "macro_f1", "g_mean", "auprc")
-    ]
-    rows = [
-        {"dataset": "fashion-mnist", "method": method, "seed": seed, "budget": 700, "fit_cpu_seconds": 50.0}
-        | dict.fromkeys(names, 80.0 + seed)
-        for method in ("ours", "SMOTE")
-        for seed in (0, 1)
-    ]
-    text = Report("page", spec.page(pd.DataFrame(rows), spec)).to_markdown()
+    return Report("page", spec.page(pd.DataFrame(rows), spec)).to_markdown()
+
+
+def test_image_page_has_the_papers_number_and_the_verdict():
+    rows = [made_up("ours", seed, score=84.0 + seed) for seed in (0, 1)]
+    close = [*rows, *(made_up("SMOTE", seed, score=83.5 + seed) for seed in (0, 1))]
+    text = image_page(close)
     assert "84.79" in text
-    assert "80.50 ± 0.71" in text
+    assert "84.50 ± 0.71" in text
+    assert "not above SMOTE" in text
+    assert "above every rival" in image_page([*rows, *(made_up("SMOTE", s, score=75.0) for s in (0, 1))])
+
+
+def test_image_page_shows_parts_long_runs_and_a_look_inside():
+    image = [[0, 255], [255, 0]]
+    looks = {
+        "sheet": [{"label": 9, "images": [image] * 14}],
+        "plane": [[0.0, 1.0], [1.0, 0.0]],
+        "plane_labels": [0, 9],
+    }
+    rows = [
+        made_up("ours"),
+        made_up("ours, no mixer", score=79.0),
+        made_up("ours", budget=9000, score=85.0, **looks),
+    ]
+    text = image_page(rows)
+    assert "54.51" in text, "Table 4"
+    assert "9,000" in text
+    assert "oversampling-sheet-fashion-mnist" in text
+    assert "oversampling-latent-fashion-mnist" in text
 
 
 @pytest.mark.parametrize("method", ["ours", "boosting, weights and threshold"])
