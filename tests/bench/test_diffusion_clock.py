@@ -11,6 +11,7 @@ from equipoise.bench.specs import diffusion_clock as study
 from equipoise.bench.specs._diffusion_clock_folding import fold
 from equipoise.bench.specs._diffusion_clock_page import intervention, page, prepared, share_effect, verdict
 from equipoise.bench.specs.diffusion_clock import SPEC
+from equipoise.report import Table
 
 
 def table(sneaker, partner, steps=(100, 1000, 10_000)):
@@ -61,7 +62,7 @@ def made_up(shift=1.0):
 
 
 def notes(frame):
-    runs = prepared(frame)
+    runs = prepared(frame[frame["images"] == 40])
     return {
         block.title: block for block in [*verdict(runs), *intervention(runs)] if getattr(block, "title", "")
     }
@@ -107,6 +108,15 @@ def test_a_page_of_the_first_few_cells():
     titles = [section.title for section in page(made_up()[:3], SPEC)]
     assert "The intervention" not in titles
     assert "Samples and their neighbors (Fig 11)" in titles
+
+
+def test_pairs_of_more_images_stand_apart():
+    frame = made_up()
+    sections = {section.title: section for section in page(frame, SPEC)}
+    (table,) = (block for block in sections["More images"].blocks if isinstance(block, Table))
+    assert [row[0] for row in table.rows] == ["Bag", "Coat", "Sandal"]
+    (pairs,) = sections["The gap, pair by pair"].blocks
+    assert all(row[2] == 3 for row in pairs.rows), "three seeds, none of them a larger pair"
 
 
 def test_mirrored_shares_undo_the_prescription():

@@ -25,11 +25,13 @@ _UNDECIDED = 0.05  # a gap of less than 5 % in steps is called a tie
 
 
 def page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
-    runs = prepared(results)
+    everything = prepared(results)
+    runs = everything[everything["images"] == everything["images"].min()]
+    larger = everything.drop(index=runs.index)
     plain = runs[runs["method"] == "plain"]
     balanced = plain[plain["share"] == 0.5]
     sections = [
-        Section("What came out", [*verdict(runs), _paper_table(runs, spec), *_seeds(runs), *_earlier(runs)]),
+        Section("What came out", [*verdict(runs), _paper_table(runs, spec), *_seeds(runs)]),
         Section("Memorized fractions (Fig 5a)", [curves_picture(balanced)]),
         Section("The gap, pair by pair", [_pairs_table(plain)]),
         Section("Gap against variance and share (Fig 5b, c)", list(_gap_pictures(plain, balanced))),
@@ -38,6 +40,8 @@ def page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
     treated = list(intervention(runs))
     if treated:
         sections.append(Section("The intervention", treated))
+    if len(larger):
+        sections.append(Section("More images", list(_larger_blocks(larger))))
     drawn = gallery_picture(balanced)
     if drawn is not None:
         sections.append(Section("Samples and their neighbors (Fig 11)", [drawn]))
@@ -54,28 +58,6 @@ def prepared(results: pd.DataFrame) -> pd.DataFrame:
         runs[f"{name}_ratio"] = runs[f"{name}_partner"] / runs[f"{name}_sneaker"]
     runs["variance_difference"] = runs["variance_partner"] - runs["variance_sneaker"]
     return runs
-
-
-def _measured(runs: pd.DataFrame) -> pd.Series[float]:
-    """Accuracy of the classifiers that were measured on more than a handful of images."""
-    pooled = runs["pool"].notna() if "pool" in runs else pd.Series(False, index=runs.index)
-    return runs.loc[pooled if pooled.any() else ~pooled, "assigner_accuracy"]
-
-
-def _earlier(runs: pd.DataFrame) -> list[Block]:
-    """Cells of a store may be older than the classifier's pool."""
-    if "pool" not in runs or runs["pool"].notna().all():
-        return []
-    old = runs[runs["pool"].isna()]
-    names = ", ".join(f"{row.partner} {row.share:.0%}" for row in old.itertuples())
-    return [
-        Note(
-            f"{len(old)} cells ({names}) were run before the classifier that tells the samples' classes was "
-            "given more images than the pair's own forty. Kept are those in which it is right on all images of "
-            "the pair.",
-            title="Older cells",
-        )
-    ]
 
 
 def _row(table: pd.DataFrame, name: str) -> dict[str, float]:
@@ -177,7 +159,7 @@ def _paper_table(runs: pd.DataFrame, spec: Spec) -> Table:
         "variance": f"ρ {_row(found, 'variance_ratio')['spearman_experiment']:+.2f}",
         "share": f"{with_interval(effect)}, falls in {int((effect < 0).sum())} of {len(effect)}",
         "norm": f"ρ {_row(found, 'norm_ratio')['spearman_experiment']:+.2f}",
-        "assigner": f"balanced accuracy {_measured(runs).min():.1%} or more on 200 images",
+        "assigner": f"balanced accuracy {runs['assigner_accuracy'].min():.1%} or more on 200 images",
     }
     rows = [[topic, said, ours[topic]] for topic, said in spec.paper.items()]
     return Table(
@@ -226,6 +208,15 @@ def _pairs_table(plain: pd.DataFrame) -> Table:
         "variance ratio": ".2f", "t Sneaker": ",.0f", "t partner": ",.0f", "theory's log gap": "+.2f",
     }  # fmt: skip
     return Table(names, rows, caption, formats=formats)
+
+
+def _larger_blocks(larger: pd.DataFrame) -> Iterator[Block]:
+    yield Text(
+        f"Pairs of {larger['images'].max():,} images, drawn and watched alike, with {larger['steps'].max():,} steps "
+        "at most."
+    )
+    yield curves_picture(larger, "diffusion-clock-larger")
+    yield _pairs_table(larger)
 
 
 def _gap_pictures(plain: pd.DataFrame, balanced: pd.DataFrame) -> Iterator[Block]:

@@ -11,7 +11,7 @@ from equipoise.bench.specs._diffusion_clock_folding import unfold
 from equipoise.report import COLORS, PALETTE, Picture
 
 
-def curves_picture(balanced: pd.DataFrame) -> Picture:
+def curves_picture(balanced: pd.DataFrame, name: str = "diffusion-clock-curves") -> Picture:
     """Fig 5a: a panel a pair, a line a class and seed, the threshold, and the times at which it is crossed."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import LogLocator, NullFormatter
@@ -44,7 +44,7 @@ def curves_picture(balanced: pd.DataFrame) -> Picture:
     figure.legend(first.values(), first, loc="outside lower center", ncols=2, frameon=False, fontsize=9)
     return Picture.from_matplotlib(
         figure,
-        "diffusion-clock-curves",
+        name,
         "Equal shares, a line a class and seed; dotted: when a third of the class's samples are copies. "
         "Runs end when both classes have crossed.",
         "Memorized fraction of both classes over training steps, a panel a pair",
