@@ -212,8 +212,8 @@ def _pairs_table(plain: pd.DataFrame) -> Table:
 
 def _larger_blocks(larger: pd.DataFrame) -> Iterator[Block]:
     yield Text(
-        f"Pairs of {larger['images'].max():,} images, drawn and watched alike, with {larger['steps'].max():,} steps "
-        "at most."
+        f"Pairs of {larger['images'].max():,} images, drawn and watched alike, for {larger['steps'].max():,} "
+        "steps at most."
     )
     yield curves_picture(larger, "diffusion-clock-larger")
     yield _pairs_table(larger)
