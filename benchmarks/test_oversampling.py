@@ -56,7 +56,7 @@ def test_an_epoch_of_the_autoencoder_within_four_of_cross_entropy(record_propert
                 train_autoencoder(
                     net,
                     data,
-                    Plan(),
+                    Plan(mixing="learned"),
                     epochs=1,
                     batch_size=128,
                     lr=1e-3,

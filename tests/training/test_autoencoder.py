@@ -67,13 +67,13 @@ def trained(plan, n_mixed=2, shape=(6,), epochs=1, **kwargs):
 @pytest.mark.parametrize(
     ("plan", "expected"),
     [
-        (Plan(decoder_rate=1), set(PARTS)),
+        (Plan(mixing="learned", decoder_rate=1), set(PARTS)),
         (Plan(mixing="beta", decoder_rate=1), {"encoder", "head", "decoder", "critic"}),
         (Plan(oversample=False), {"encoder", "head", "decoder", "critic"}),
-        (Plan(adversarial=False), {"encoder", "head", "decoder", "mixer"}),
-        (Plan(decode=False), {"encoder", "head", "mixer"}),
-        (Plan(decoder_mae=0, adversarial=False), {"encoder", "head", "mixer"}),
-        (Plan(classify=False, decoder_rate=1), set(PARTS)),
+        (Plan(mixing="learned", adversarial=False), {"encoder", "head", "decoder", "mixer"}),
+        (Plan(mixing="learned", decode=False), {"encoder", "head", "mixer"}),
+        (Plan(mixing="learned", decoder_mae=0, adversarial=False), {"encoder", "head", "mixer"}),
+        (Plan(mixing="learned", classify=False, decoder_rate=1), set(PARTS)),
     ],
     ids=["all", "no mixer", "no mixes", "no critic", "no decoder", "decoder not told", "no classifier"],
 )
@@ -90,7 +90,7 @@ def test_without_classifier_and_reconstruction_the_encoder_stands_still():
 @pytest.mark.parametrize("n_mixed", [2, 3, 4])
 @pytest.mark.parametrize("shape", [(6,), (1, 8, 8), (3, 9, 7)], ids=str)
 def test_any_number_of_components_and_any_shape(n_mixed, shape):
-    net, run, _ = trained(Plan(decoder_rate=1, critic_rate=2), n_mixed, shape)
+    net, run, _ = trained(Plan(mixing="learned", decoder_rate=1, critic_rate=2), n_mixed, shape)
     assert math.isfinite(run.history[-1]["loss"])
     z = net.eval().features(data(shape=shape).inputs)
     assert net.decode(z, data().targets).shape == (40, *shape)

@@ -20,7 +20,7 @@ from equipoise.training.steps import Outcome
 if TYPE_CHECKING:
     from equipoise.training.loop import Run
 
-MIXINGS = ("learned", "uniform", "beta")
+MIXINGS = ("uniform", "learned", "beta")
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Plan:
         learns on latents that it cannot change.
     oversample : bool
         Classify mixes of latents too (Eq 1).
-    mixing : {"learned", "uniform", "beta"}
-        Weights from the mixer (Eq 3), uniform on the simplex, or Dirichlet(2, …, 2), which is Beta(2, 2) for two.
+    mixing : {"uniform", "learned", "beta"}
+        Weights uniform on the simplex, from the mixer (Eq 3), or Dirichlet(2, …, 2), which is Beta(2, 2) for two.
     decode : bool
         Reconstruct (Eq 7). Without it there is neither decoder nor critic.
     adversarial : bool
@@ -62,7 +62,7 @@ class Plan:
 
     classify: bool = True
     oversample: bool = True
-    mixing: str = "learned"
+    mixing: str = "uniform"
     decode: bool = True
     adversarial: bool = True
     clf_weight: float = 5.0
@@ -71,8 +71,8 @@ class Plan:
     decoder_ce: float = 1.0
     penalty: float = 10.0
     decode_share: float = 0.25
-    decode_rate: float = 0.25
-    decoder_rate: float = 0.25
+    decode_rate: float = 0.1
+    decoder_rate: float = 0.1
     critic_rate: float = 1.0
     lr: float = 5e-4
 
