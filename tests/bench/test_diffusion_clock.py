@@ -30,8 +30,7 @@ def made_up(shift=1.0):
     spread = {"Bag": 0.6, "Coat": 0.38, "Sandal": 0.55, "Trouser": 0.2, "Shirt": 0.5}
     for cell in SPEC.cells():
         gap = shift * (3 * (spread[cell["partner"]] - 0.25) - (cell["share"] - 0.5)) + 0.02 * rng.normal()
-        if cell["method"] == "equalized":
-            gap /= 2
+        gap *= {"plain": 1.0, "equalized": 0.5, "measured": 0.1, "composed": 2.0}[cell["method"]]
         scores = {f"log_gap{suffix}": gap for suffix in study.THRESHOLDS}
         bounds = {f"bound{suffix}": 0 for suffix in study.THRESHOLDS}
         rows.append(
@@ -91,7 +90,13 @@ def test_times_gaps_and_bounds():
 
 def test_the_words_say_what_the_paper_found_if_that_is_in_the_data():
     said = notes(made_up())
-    for name in ("Order", "Variance", "Share", "Prediction", "Intervention, as prescribed"):
+    for name in (
+        "Order",
+        "Variance",
+        "Share",
+        "Prediction",
+        "Intervention, as the theory prescribes for these images",
+    ):
         assert said[name].level == "good", name
     assert "5 of 5 pairs" in said["Order"].text
 
@@ -119,11 +124,18 @@ def test_pairs_of_more_images_stand_apart():
     assert all(row[2] == 3 for row in pairs.rows), "three seeds, none of them a larger pair"
 
 
-def test_mirrored_shares_undo_the_prescription():
-    own, weights = np.array([0.25, 0.75]), np.array([0.1, 0.9])
-    back = study.mirrored(own, weights)
-    assert back.sum() == pytest.approx(1)
-    assert back[0] / back[1] / (own[0] / own[1]) == pytest.approx(own[0] / own[1] / (weights[0] / weights[1]))
+def test_an_earlier_run_sets_the_shares():
+    shares = study.evened(table([0, 0, 1], [0, 1, 1]), np.array([0.5, 0.5]))
+    assert shares[0] / shares[1] == pytest.approx(10)
+    late = study.evened(table([0, 0, 0], [0, 2 / 3, 1]), np.array([0.5, 0.5]))
+    assert late[0] / late[1] == pytest.approx(10_000 / 10**2.5), "the last look stands for what did not cross"
+
+
+def test_the_theory_draws_the_early_class_less_and_would_compose_more_of_it():
+    fashion_or_skip()
+    X, codes = study.pair("Trouser", 0.5, 40, 14, seed=0)
+    redrawn, composed = (study.sampling_shares(method, X, codes, 0) for method in ("equalized", "composed"))
+    assert redrawn[1] < 0.5 < composed[1]
 
 
 def test_unknown_partner():

@@ -314,6 +314,30 @@ def test_shares_by_hand_and_by_prescription(made, capsys):
     assert record["settings"]["class_shares"] == record["prescription"]["shares"]
     assert sum(record["prescription"]["shares"]) == pytest.approx(1)
     assert "By the theory, drawing" in capsys.readouterr().out
+    refused(
+        capsys,
+        base,
+        "train",
+        data,
+        "--out",
+        base / "x",
+        "--equalize",
+        "--equalize-by",
+        even,
+        match="keep one of",
+    )
+    refused(
+        capsys,
+        base,
+        "train",
+        data,
+        "--out",
+        base / "x",
+        *quick,
+        "--equalize-by",
+        even,
+        match="was not memorized",
+    )
 
 
 def test_stopping_when_the_first_class_is_memorised(tmp_path, capsys, monkeypatch):

@@ -74,6 +74,19 @@ def pair(path, partner, spread, curve, **more):
     return planted(path, {"calm": 0.3, partner: spread}, {"calm": LATE, partner: curve}, **more)
 
 
+def test_the_clock_of_a_run_sets_the_shares_of_the_next(tmp_path):
+    folder = pair(tmp_path / "a", "wild", 1.0, EARLY)
+    shares = jobs._evened(folder, folder.images())
+    assert shares.tolist() == pytest.approx([10 / 11, 1 / 11]), "calm is memorized ten times later"
+    unequal = pair(tmp_path / "b", "wild", 1.0, EARLY, class_shares=[0.8, 0.2])
+    assert jobs._evened(unequal, unequal.images())[0] == pytest.approx(40 / 41)
+    never = planted(tmp_path / "c", {"calm": 0.3, "wild": 1.0}, {"calm": NEVER, "wild": EARLY})
+    with pytest.raises(ValueError, match="calm was not memorized, so there is no time to even out"):
+        jobs._evened(never, never.images())
+    with pytest.raises(ValueError, match="has the classes calm, wild; these images have brisk, calm"):
+        jobs._evened(folder, pair(tmp_path / "d", "brisk", 0.5, LATE).images())
+
+
 def test_gaps_are_measured_from_the_class_that_varies_least_in_all_runs(tmp_path):
     runs = [
         read_run(pair(tmp_path / "a", "wild", 1.0, EARLY)),

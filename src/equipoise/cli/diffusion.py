@@ -58,6 +58,8 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     add("--shares", metavar="A=0.3,B=0.7", help="how often each class is drawn (default: as the data has it)")
     add("--equalize", nargs="?", const="memorisation", choices=list(_QUANTITIES),
         help="draw the classes as the theory prescribes, to be memorised (or to generalise) together")  # fmt: skip
+    add("--equalize-by", metavar="RUN", help="draw the classes so that those of an earlier run would have been "
+        "memorised together")  # fmt: skip
     add("--stop", choices=list(_STOPS), help="end when the first class, or every class, is memorised")
     add("--looks-per-decade", type=int, metavar="N", help="looks in a factor of ten of steps (default: 5)")
     add("--samples", type=int, metavar="N", help="samples a look (default: 200; paper: 500)")
@@ -85,12 +87,22 @@ def _train(args: argparse.Namespace) -> int:
 
     try:
         if args.resume:
-            if shares is not None or args.equalize:
-                raise ValueError("a run goes on with the shares it has: drop --shares and --equalize")
+            if shares is not None or args.equalize or args.equalize_by:
+                raise ValueError(
+                    "a run goes on with the shares it has: drop --shares, --equalize, --equalize-by"
+                )
             folder = jobs.resume(args.out, options, args.data, tell=_tell)
         else:
             equalize = _QUANTITIES[args.equalize] if args.equalize else None
-            folder = jobs.start(args.data, args.out, options, shares=shares, equalize=equalize, tell=_tell)
+            folder = jobs.start(
+                args.data,
+                args.out,
+                options,
+                shares=shares,
+                equalize=equalize,
+                equalize_by=args.equalize_by,
+                tell=_tell,
+            )
     except KeyboardInterrupt:
         print(f"\nGo on: equipoise diffusion train --resume --out {args.out}", file=sys.stderr)
         raise

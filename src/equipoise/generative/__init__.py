@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     )
     from equipoise.generative.memorization import crossing_time, memorized_fraction, nearest_two
     from equipoise.generative.monitor import MemorizationMonitor, Window
+    from equipoise.generative.prescribed import evening_shares
     from equipoise.generative.sampling import sample
     from equipoise.generative.schedule import NoiseSchedule
 
@@ -31,6 +32,7 @@ _HOMES = {
     "Window": "monitor",
     "agreement": "gap_figures",
     "crossing_time": "memorization",
+    "evening_shares": "prescribed",
     "memorized_fraction": "memorization",
     "nearest_two": "memorization",
     "read_clock": "clock",
@@ -50,6 +52,7 @@ __all__ = [
     "Window",
     "agreement",
     "crossing_time",
+    "evening_shares",
     "memorized_fraction",
     "nearest_two",
     "plot_gap_against",

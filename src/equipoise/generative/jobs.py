@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from scipy.optimize import nnls
 
 import equipoise
 from equipoise._core.checks import (
+    FloatArray,
     check_choice,
     check_distribution,
     check_in_range,
@@ -23,10 +24,11 @@ from equipoise._core.checks import (
 from equipoise._core.progress import track
 from equipoise._core.random import derive_seed
 from equipoise.datasets.labeled_images import LabeledImages, read_labeled_images
+from equipoise.generative.clock import read_clock
 from equipoise.generative.ddpm import DDPM
 from equipoise.generative.folder import RunFolder
 from equipoise.generative.monitor import Look
-from equipoise.generative.prescribed import prescribe
+from equipoise.generative.prescribed import evening_shares, prescribe
 from equipoise.networks.unet import PRESETS, UNet
 from equipoise.training import TrainingDiverged
 
@@ -72,12 +74,15 @@ def start(
     *,
     shares: Mapping[str, float] | None = None,
     equalize: str | None = None,
+    equalize_by: str | Path | None = None,
     tell: Tell = print,
     verbose: bool | None = None,
 ) -> RunFolder:
     """Begin a run in a new folder and train it to the end.
 
-    ``options`` holds what differs from :data:`DEFAULTS` and how to read the images (:data:`READING`).
+    ``options`` holds what differs from :data:`DEFAULTS` and how to read the images (:data:`READING`). The classes
+    are drawn in ``shares``, as the theory prescribes (``equalize``), or so that those of an earlier run would have
+    been memorized together (``equalize_by``, its folder).
     """
     if Path(out).exists() and RunFolder.is_run(out):
         raise FileExistsError(
@@ -95,8 +100,8 @@ def start(
         "data": _description(data),
         "prescription": None,
     }
-    if shares is not None and equalize is not None:
-        raise ValueError("the shares are either given or prescribed: drop --shares or --equalize")
+    if sum(way is not None for way in (shares, equalize, equalize_by)) > 1:
+        raise ValueError("the shares come from one place: keep one of --shares, --equalize and --equalize-by")
     if shares is not None:
         settings["class_shares"] = _shares(shares, data)
     if equalize is not None:
@@ -104,8 +109,31 @@ def start(
         settings["class_shares"] = prescription.shares.tolist()
         record["prescription"] = prescription.record()
         tell(prescription.in_words(data.classes))
+    if equalize_by is not None:
+        settings["class_shares"] = _evened(RunFolder.open(equalize_by), data).tolist()
+        tell("Drawn to even out that run: " + _told_shares(settings["class_shares"], data))
     folder = RunFolder.create(out, record, data)
     return _train(folder, data, tell, verbose)
+
+
+def _evened(earlier: RunFolder, data: LabeledImages) -> FloatArray:
+    """Shares by which the classes of an earlier run would have been memorized together."""
+    if tuple(earlier.names) != tuple(data.classes):
+        theirs, ours = (", ".join(names) for names in (earlier.names, data.classes))
+        raise ValueError(f"{earlier.path} has the classes {theirs}; these images have {ours}")
+    clock = read_clock(earlier.table(), earlier.names)
+    times = np.array([estimate.value for estimate in clock.memorized])
+    if not np.isfinite(times).all():
+        late = ", ".join(
+            name for name, time in zip(earlier.names, times, strict=True) if not np.isfinite(time)
+        )
+        raise ValueError(f"in {earlier.path} {late} was not memorized, so there is no time to even out")
+    drawn = earlier.settings["class_shares"]
+    return evening_shares(times, data.counts / data.counts.sum() if drawn is None else drawn)
+
+
+def _told_shares(shares: Sequence[float], data: LabeledImages) -> str:
+    return ", ".join(f"{name} {share:.1%}" for name, share in zip(data.classes, shares, strict=True)) + "."
 
 
 def resume(

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from equipoise._core.checks import FloatArray
+from equipoise._core.checks import FloatArray, check_positive
 from equipoise._core.solution import ConvergenceWarning
-from equipoise.datasets.imbalance import apportion
 from equipoise.datasets.labeled_images import LabeledImages
 from equipoise.theory.diffusion import (
     GaussianMixture,
@@ -19,6 +18,10 @@ from equipoise.theory.diffusion import (
     RandomFeatures,
     equalizing_weights,
     predict_order,
+)
+
+_THRESHOLD = (
+    1.2  # the test error at which the theory counts a class as memorized, as in the paper's main text
 )
 
 
@@ -66,14 +69,35 @@ class Prescription:
 
 
 def prescribe(data: LabeledImages, quantity: str = "memorization", *, seed: int = 0) -> Prescription:
-    """Shares under which the classes should be memorized, or generalize, at the same time (Result 3)."""
+    """Shares in which to draw these very images, so that the classes are memorized, or generalize, together."""
     model = RandomFeatures(describe(data), diffusion_time=0.01, features_per_dim=40, samples_per_dim=10)
     dimension = max(16, len(data.classes) + 2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # said in words instead
-        found = equalizing_weights(model, quantity, dimension=dimension, random_state=seed)
+        found = equalizing_weights(
+            model, quantity, dimension=dimension, redraw=True, threshold=_THRESHOLD, random_state=seed
+        )
     value = found.value
     return Prescription(quantity, value.weights, found.converged, value.gain, value.cost)
+
+
+def evening_shares(times: npt.ArrayLike, shares: npt.ArrayLike) -> FloatArray:
+    """Shares that would have evened out the times of a run in which the classes were drawn in ``shares``.
+
+    An image drawn twice as often is memorized in half the steps, so each class's share goes with its time.
+
+    Parameters
+    ----------
+    times : steps until each class was memorized
+    shares : how often each class was drawn in that run
+
+    Examples
+    --------
+    >>> evening_shares([1500, 500], [0.5, 0.5])
+    array([0.75, 0.25])
+    """
+    known = np.atleast_1d(check_positive("times", times)) * check_positive("shares", shares)
+    return np.asarray(known / known.sum())
 
 
 def predict(
@@ -84,17 +108,14 @@ def predict(
     seed: int = 0,
     verbose: bool | None = None,
 ) -> PredictedOrder:
-    """The predicted order of memorization, with the classes in the shares that the training drew them."""
-    rows = np.arange(len(data.images))
-    if shares is not None:
-        wanted = apportion(len(rows), shares)
-        own = [np.flatnonzero(data.codes == code) for code in range(len(data.classes))]
-        rows = np.concatenate([np.resize(r, max(2, n)) for r, n in zip(own, wanted, strict=True)])
+    """The predicted order of memorization, with the classes drawn in the shares of the training."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return predict_order(
-            as_seen(data)[rows],
-            data.labels[rows],
+            as_seen(data),
+            data.labels,
+            drawn=shares,
+            threshold=_THRESHOLD,
             dimension=max(16, len(data.classes) + 2),
             n_bootstrap=n_bootstrap,
             random_state=seed,

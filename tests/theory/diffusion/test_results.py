@@ -83,6 +83,33 @@ def test_equalizing_memorization_and_its_cost():
     np.testing.assert_allclose(times, value.memorization_after)
 
 
+def test_drawing_and_composing_are_prescribed_in_opposite_directions():
+    """Of the class that is memorized first one needs more samples, or fewer visits to each."""
+    model = small_model()
+    asked = {"dimension": 10, "n_instances": 1, "random_state": 0}
+    composed = equalizing_weights(model, "memorization", **asked).value.weights
+    found = equalizing_weights(model, "memorization", redraw=True, **asked)
+    assert found.converged
+    assert found.value.weights[0] < 0.5 < composed[0]
+
+
+def test_an_order_knows_how_often_the_classes_are_drawn():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 200)
+    centroids = np.repeat(np.eye(2), 15, axis=1)
+    X = rng.normal(size=(400, 30)) * np.array([0.6, 0.5])[y][:, None] + 2 * centroids[y]
+    options = {"n_bootstrap": 0, "dimension": 10, "n_instances": 1, "threshold": 1.2, "random_state": 0}
+    plain, even, rarely = (
+        predict_order(X, y, drawn=drawn, **options).memorization_time for drawn in (None, [1, 1], [0.2, 0.8])
+    )
+    np.testing.assert_array_equal(plain, even)
+    assert rarely[0] / rarely[1] > 1.2 * plain[0] / plain[1]
+    with pytest.raises(ValueError, match="drop drawn or pairs"):
+        predict_order(X, y, drawn=[1, 1], pairs="all", **options)
+    with pytest.raises(ValueError, match="one value for each of 2 classes"):
+        predict_order(X, y, drawn=[1, 1, 1], **options)
+
+
 @pytest.mark.slow
 def test_three_classes_are_equalized_together():
     mix = GaussianMixture([0.4, 0.3, 0.3], [0.5, 0.45, 0.4], np.eye(3))

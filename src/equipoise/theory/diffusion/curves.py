@@ -146,6 +146,7 @@ def learning_curves(
     *,
     matrices: str = "true",
     step: float | None = DEFAULT_STEP,
+    sample_shares: npt.ArrayLike | None = None,
     verbose: bool | None = None,
 ) -> LearningCurves:
     """Train and test errors of instances of the model; see :meth:`RandomFeatures.learning_curves`."""
@@ -163,10 +164,12 @@ def learning_curves(
             f"samples_per_dim {model.samples_per_dim:g} leaves fewer samples than classes at "
             f"dimension {dimension}"
         )
+    shares = None if sample_shares is None else check_shares(sample_shares, model.mixture.n_classes)
     seed = draw_seed(random_state)
     seeds = [derive_seed(seed, "instance", i) for i in range(n_instances)]
     runs = [
-        _one(model, dimension, tau, s, matrices, step) for s in track(seeds, "instances", verbose=verbose)
+        _one(model, dimension, tau, s, matrices, step, shares)
+        for s in track(seeds, "instances", verbose=verbose)
     ]
     return LearningCurves(
         times=tau,
@@ -179,10 +182,24 @@ def learning_curves(
     )
 
 
+def check_shares(shares: npt.ArrayLike, n_classes: int) -> FloatArray:
+    """Positive shares of the classes, scaled to sum to one."""
+    known = np.atleast_1d(check_positive("shares", shares)).astype(np.float64)
+    if known.shape != (n_classes,):
+        raise ValueError(f"shares must have one value for each of {n_classes} classes, got {known.size}")
+    return np.asarray(known / known.sum())
+
+
 def _one(
-    model: Model, dimension: int, tau: FloatArray, seed: int, matrices: str, step: float | None
+    model: Model,
+    dimension: int,
+    tau: FloatArray,
+    seed: int,
+    matrices: str,
+    step: float | None,
+    sample_shares: FloatArray | None,
 ) -> tuple[FloatArray, FloatArray]:
-    instance = draw(model, dimension, seed)
+    instance = draw(model, dimension, seed, sample_shares)
     equivalent = matrices == "equivalent"
     decompose = equivalent_decomposition if equivalent else true_decomposition
     decomposition = decompose(model, instance)

@@ -64,19 +64,24 @@ class Draw:
         return int(self.projections.shape[1])
 
 
-def draw(model: Model, dimension: int, seed: int) -> Draw:
-    """Draw W and the training set; if b_c·M is not whole, the class's last sample has less weight."""
+def draw(model: Model, dimension: int, seed: int, sample_shares: FloatArray | None = None) -> Draw:
+    """Draw W and the training set; if b_c·M is not whole, the class's last sample has less weight.
+
+    With ``sample_shares`` the classes have these shares of the M samples, and their weights still sum to b_c: the
+    same samples, visited more or less often.
+    """
     n_features = round(model.features_per_dim * dimension)
     n_samples = model.samples_per_dim * dimension
     w = as_generator(derive_seed(seed, "W")).standard_normal((n_features, dimension))
     data, weights = [], []
-    for c, b in enumerate(model.mixture.weights):
-        count = max(1, ceil(b * n_samples - 1e-9))
+    shares = model.mixture.weights if sample_shares is None else sample_shares
+    for c, (b, share) in enumerate(zip(model.mixture.weights, shares, strict=True)):
+        count = max(1, ceil(share * n_samples - 1e-9))
         rng = as_generator(derive_seed(seed, "class", c))
         data.append(rng.standard_normal((count, dimension)).T)  # by rows, so that more samples keep the first
         weight = np.full(count, 1 / n_samples)
-        weight[-1] = max(0.0, b - (count - 1) / n_samples)
-        weights.append(weight)
+        weight[-1] = max(0.0, share - (count - 1) / n_samples)
+        weights.append(weight * (b / share))
     return Draw(w, tuple(data), tuple(weights), seed)
 
 

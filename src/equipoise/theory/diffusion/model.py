@@ -181,6 +181,7 @@ class RandomFeatures:
         *,
         matrices: str = "true",
         step: float | None = DEFAULT_STEP,
+        sample_shares: npt.ArrayLike | None = None,
         verbose: bool | None = None,
     ) -> LearningCurves:
         """Train and test errors against training time, in closed form after one diagonalization per instance.
@@ -195,6 +196,8 @@ class RandomFeatures:
         matrices : "true" for gradient descent on the empirical matrices of Eqs 7–8, with the noise averaged
             exactly; "equivalent" for the semi-analytical curves on Gaussian equivalents (Eqs 50, 133)
         step : η̃ = ηΔ/N of gradient descent; times are rounded to whole steps. None for gradient flow
+        sample_shares : the classes' shares of the training samples where they differ from the mixture's weights,
+            which then say how often a class is drawn: the same samples, visited more or less often
         verbose : whether to show a bar
 
         Examples
@@ -214,5 +217,6 @@ class RandomFeatures:
             random_state,
             matrices=matrices,
             step=step,
+            sample_shares=sample_shares,
             verbose=verbose,
         )

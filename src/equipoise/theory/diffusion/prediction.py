@@ -17,6 +17,7 @@ import numpy.typing as npt
 from equipoise._core.checks import FloatArray, check_fraction, check_integer, check_positive
 from equipoise._core.progress import track
 from equipoise._core.random import RandomState, as_generator, derive_seed, draw_seed
+from equipoise.theory.diffusion.curves import check_shares
 from equipoise.theory.diffusion.mixture import GaussianMixture
 from equipoise.theory.diffusion.model import RandomFeatures
 
@@ -66,6 +67,7 @@ def predict_order(
     n_bootstrap: int = 40,
     confidence: float = 0.95,
     threshold: float = 1.0,
+    drawn: npt.ArrayLike | None = None,
     random_state: RandomState = None,
     verbose: bool | None = None,
 ) -> PredictedOrder:
@@ -81,6 +83,8 @@ def predict_order(
     n_bootstrap : resamples of the data; 0 for no intervals
     confidence : of the intervals
     threshold : the test error at which a class counts as memorized
+    drawn : how often training draws each class, in sorted order, where that is not the class's share of the data;
+        not with ``pairs``
 
     Examples
     --------
@@ -96,10 +100,14 @@ def predict_order(
     seed = draw_seed(random_state)
     mixture = GaussianMixture.from_data(X, y, preprocess=preprocess)
     wanted = _pairs(mixture, pairs)
+    if drawn is not None and pairs is not None:
+        raise ValueError("drawn is of all classes together: drop drawn or pairs")
+    visits = None if drawn is None else check_shares(drawn, mixture.n_classes)
 
     def times(described: GaussianMixture) -> FloatArray:
         """(2, C) class times and below them, padded with nan, the gaps of the pairs."""
-        model = RandomFeatures(described, diffusion_time, features_per_dim, samples_per_dim)
+        visited = described if visits is None else described.with_weights(visits)
+        model = RandomFeatures(visited, diffusion_time, features_per_dim, samples_per_dim)
         curves = model.learning_curves(
             dimension,
             TIMES,
@@ -107,6 +115,7 @@ def predict_order(
             derive_seed(seed, "model"),
             matrices="equivalent",
             step=None,
+            sample_shares=None if visits is None else described.weights,
             verbose=False,
         )
         return np.array([curves.with_threshold(threshold).memorization_time, curves.generalization_time])

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import optimize
 
-from equipoise._core.checks import FloatArray, check_choice, check_fraction
+from equipoise._core.checks import FloatArray, check_choice, check_fraction, check_positive
 from equipoise._core.random import RandomState, draw_seed
 from equipoise._core.solution import Solution, Status
 from equipoise.theory.diffusion.model import RandomFeatures
@@ -71,6 +71,8 @@ def equalizing_weights(
     dimension: int = 16,
     n_instances: int = 2,
     lowest_weight: float = 0.02,
+    redraw: bool = False,
+    threshold: float = 1.0,
     matrices: str = "equivalent",
     random_state: RandomState = None,
 ) -> Solution[Reweighting]:
@@ -82,6 +84,10 @@ def equalizing_weights(
     quantity : "memorization" or "generalization"
     dimension, n_instances, matrices : of the instances on which the times are computed
     lowest_weight : no class is given less
+    redraw : whether the samples stay what they are and are only drawn more or less often. By default a class's
+        weight is also its share of the samples: a data set composed otherwise. The two prescriptions point in
+        opposite directions: of a class that is memorized early one needs more samples, or fewer visits to each
+    threshold : the test error at which a class counts as memorized
 
     Returns
     -------
@@ -99,6 +105,7 @@ def equalizing_weights(
     """
     check_choice("quantity", quantity, ["memorization", "generalization"])
     low = float(check_fraction("lowest_weight", lowest_weight))
+    threshold = float(check_positive("threshold", threshold))
     if low * model.mixture.n_classes >= 1 or model.mixture.n_classes < 2:
         raise ValueError(
             f"lowest_weight must leave room for at least two classes, got {low:g} for {model.mixture.n_classes}"
@@ -116,9 +123,17 @@ def equalizing_weights(
                 model.samples_per_dim,
                 model.activation,
             ).learning_curves(
-                dimension, TIMES, n_instances, seed, matrices=matrices, step=None, verbose=False
+                dimension,
+                TIMES,
+                n_instances,
+                seed,
+                matrices=matrices,
+                step=None,
+                sample_shares=model.mixture.weights if redraw else None,
+                verbose=False,
             )
-            seen[key] = curves.generalization_time, curves.memorization_time
+            memorized = curves.with_threshold(threshold).memorization_time
+            seen[key] = curves.generalization_time, memorized
         return seen[key]
 
     which = 0 if quantity == "generalization" else 1
