@@ -49,8 +49,8 @@ def run_study(
     2 [1, 4]
     """
     cells = select(spec.cells(size), only or {})
-    if spec.requires_data:
-        check_required(spec.requires_data)
+    needed = spec.requires_data
+    check_required(needed(cells) if callable(needed) else needed)
     own = not isinstance(store, Store)
     opened = Store(store) if not isinstance(store, Store) else store
     try:

@@ -48,9 +48,10 @@ class Spec:
     metrics : sequence of str
         The results that the generic tables show; empty means every number, or none beside a ``page``. The
         best is marked where the name tells what is better (a metric of Equipoise, an accuracy, an error).
-    requires_data : sequence of str
+    requires_data : sequence of str, or callable
         Data that must be on this machine before anything runs: names of ``bench.data`` (``"ecoli"``,
         ``"mvtec-bottle"``, ...), or ``"mnist"``, ``"fashion-mnist"``, ``"cifar10"``, ``"pneumoniamnist"``.
+        A callable is given the cells that are asked for, and says what they need.
     check : callable, optional
         ``check(cells)`` raises ValueError on settings that name what does not exist.
 
@@ -76,7 +77,7 @@ class Spec:
     differs: str = ""
     page: Callable[..., Sequence[Any]] | None = None
     metrics: Sequence[str] = ()
-    requires_data: Sequence[str] = ()
+    requires_data: Sequence[str] | Callable[[list[Settings]], Sequence[str]] = ()
     check: Callable[[list[Settings]], None] | None = None
 
     def __post_init__(self) -> None:

@@ -216,5 +216,6 @@ SPEC = Spec(
         "rival was retuned. Table 4 is of CIFAR-10 in the paper."
     ),
     page=page,
-    requires_data=("fashion-mnist",),
+    page=page,
+    requires_data=lambda cells: sorted({cell["dataset"] for cell in cells}),
 )
