@@ -92,8 +92,9 @@ def test_data_that_a_study_needs_is_looked_for_first(tmp_path, monkeypatch):
         ("ecoli", "data of ecoli is not under"),
         ("moon", "required data must be one of 'mnist'.*got 'moon'"),
     ]:
-        with pytest.raises((ValueError, OSError), match=says):
-            run_study(replace(SPEC, requires_data=[name]), tmp_path / "s.sqlite", jobs=1)
+        for needed in ([name], lambda cells, name=name: [name] * len(cells)):
+            with pytest.raises((ValueError, OSError), match=says):
+                run_study(replace(SPEC, requires_data=needed), tmp_path / "s.sqlite", jobs=1)
     assert run_study(replace(SPEC, requires_data=["digits"]), tmp_path / "s.sqlite", jobs=1).done == 2
 
 

@@ -2,42 +2,69 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
 from equipoise.bench import named_spec
 from equipoise.bench.specs import meta_fashion_lt
+from equipoise.bench.store import Store
 from equipoise.report import Table
 
 
-def test_every_size_has_its_cells():
+def test_the_trials_come_first_and_share_no_images_with_the_rest():
     spec = named_spec("meta-fashion-lt")
-    small = spec.cells("small")
-    assert len(small) == 3 * 3 * len(meta_fashion_lt.METHODS)
-    assert {cell["seed"] for cell in small[: len(small) // 3]} == {0}
-    assert {cell["dataset"] for cell in spec.cells("cifar10")} == {"cifar10"}
+    cells = pd.DataFrame(spec.cells("small"))
+    judges = cells["judge"].tolist()
+    assert judges == sorted(judges, reverse=True), "validation before test"
+    trials, final = (cells[cells["judge"] == judge] for judge in ("validation", "test"))
+    assert not set(trials["seed"]) & set(final["seed"])
+    assert (trials.groupby("method")["strength"].nunique() == 3).all()
+    assert set(final["dataset"]) == {"fashion-mnist", "cifar10"}
+    balanced = final[final["ratio"] == 1]
+    assert set(balanced["method"]) == set(meta_fashion_lt.BALANCED)
     with pytest.raises(ValueError, match="unknown methods MAML"):
         spec.cells("small", methods=["MAML"])
 
 
-def test_the_page_says_who_is_better():
-    rows = [
-        {"method": method, "dataset": "fashion", "ratio": 100, "seed": seed, "test_error": error + 0.1 * seed,
-         "head_recall": 90.0, "tail_recall": 50.0, "train_error": 1.0, "cell_seconds": 1.0}
-        for method, error in (("CE", 30.0), ("Meta-ENum", 20.0), ("Meta-ENum −h", 19.0))
+def results(**errors):
+    return [
+        {"method": method, "dataset": "fashion-mnist", "ratio": 100, "seed": seed, "judge": "test",
+         "strength": None, "error": error + 0.1 * seed, "head_recall": 90.0, "tail_recall": 50.0,
+         "train_error": 1.0, "cell_seconds": 1.0}
+        for method, error in errors.items()
         for seed in (0, 1)
     ]  # fmt: skip
-    (section,) = meta_fashion_lt.page(pd.DataFrame(rows), meta_fashion_lt.SPEC)
-    _, verdict = (block for block in section.blocks if isinstance(block, Table))
+
+
+def test_the_page_says_who_is_better_and_what_was_chosen():
+    trials = [
+        row | {"judge": "validation", "strength": strength, "error": error}
+        for strength, error in ((0.5, 12.0), (1.0, 11.0), (2.0, 13.0))
+        for row in results(NENum=0.0)
+    ]
+    rows = results(**{"CE": 30.0, "Meta-ENum": 20.0, "Meta-ENum −h": 19.0})
+    final, chosen = meta_fashion_lt.page(pd.DataFrame([*rows, *trials]), meta_fashion_lt.SPEC)
+    _, verdict = (block for block in final.blocks if isinstance(block, Table))
     assert {row[0]: row[-1] for row in verdict.rows} == {"CE": "better", "Meta-ENum −h": "worse"}
+    (table,) = chosen.blocks
+    assert table.rows == [["NENum", "r", "0.5: 12.00, 1: 11.00, 2: 13.00", "1"]]
+
+
+def test_what_was_chosen_is_what_the_committed_trials_say():
+    store = Path(__file__).parents[2] / "docs" / "results" / "meta-fashion-lt.sqlite"
+    with Store(store) as opened:
+        done = opened.frame("meta-fashion-lt")
+    assert meta_fashion_lt.choose(done[done["judge"] == "validation"]) == meta_fashion_lt.CHOSEN
 
 
 def test_a_cell_runs_twice_to_the_same_numbers():
     (cell, *_) = [c for c in meta_fashion_lt.SPEC.cells("tiny") if c["method"] == "Meta-ENum"]
     try:
-        meta_fashion_lt.load_split("fashion", 10, 60, 14)
+        meta_fashion_lt.load_images("fashion-mnist", 10, 60, 14, 0, "test")
     except FileNotFoundError:
         pytest.skip("Fashion-MNIST is not on this machine")
     first = meta_fashion_lt.run_cell(**cell)
     assert first == meta_fashion_lt.run_cell(**cell)
-    assert 0 < first["test_error"] < 90
+    assert 0 < first["error"] < 90

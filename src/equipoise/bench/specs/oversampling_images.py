@@ -216,6 +216,5 @@ SPEC = Spec(
         "rival was retuned. Table 4 is of CIFAR-10 in the paper."
     ),
     page=page,
-    page=page,
     requires_data=lambda cells: sorted({cell["dataset"] for cell in cells}),
 )
