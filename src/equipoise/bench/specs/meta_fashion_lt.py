@@ -322,7 +322,7 @@ def cells(
 ) -> Iterator[Settings]:
     """The trials, on the first of the data; then seed by seed, so that a part is a study with fewer seeds."""
     common = {"network": network, "lr": lr, "epochs": epochs}
-    runs = [
+    runs: list[tuple[Any, int, str, str, float | None]] = [
         (data[0], seed, method, "validation", strength)
         for seed, method in product(tuned_on, methods)
         if method in TUNED
