@@ -41,6 +41,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "Meta-ENum, literal": {"meta_loss": "literal"},
     "Meta-ENum, head only": {"layers": "head"},
     "Meta-ENum, held out": {"hold_out": True},
+    "Meta-ENum, cosine head": {},
 }
 TUNED: dict[str, tuple[str, Sequence[float]]] = {
     "CE": ("weight_decay", (1e-4, 5e-4, 2e-3)),
@@ -158,6 +159,13 @@ NETWORKS: dict[str, dict[str, Any]] = {
 }
 
 
+def with_cosine_head(input_shape: Sequence[int], n_classes: int, *, module: str, **params: Any) -> Any:
+    """A network of that name with the normalized head that LDAM has."""
+    from equipoise.networks import build_network, use_cosine_head
+
+    return use_cosine_head(build_network(module, input_shape, n_classes, **params))
+
+
 def make_classifier(
     method: str,
     counts: npt.NDArray[Any],
@@ -180,8 +188,12 @@ def make_classifier(
     optimizer = {"weight_decay": 5e-4, **(own if number == "weight_decay" else {})}
     if method in PLAIN and number != "weight_decay":
         settings["loss_params"] = {**settings.get("loss_params", {}), **own}
+    made = NETWORKS[network]
+    if method == "Meta-ENum, cosine head":
+        params = {"module": made["module"], **made.get("module_params", {})}
+        made = {"module": with_cosine_head, "module_params": params}
     base = NeuralClassifier(
-        **NETWORKS[network],
+        **made,
         epochs=epochs,
         batch_size=100,
         lr=lr,
