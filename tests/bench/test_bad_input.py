@@ -82,6 +82,10 @@ def test_an_unknown_size_and_an_unknown_selection(tmp_path):
         run_study(SPEC, tmp_path / "s.sqlite", only={"index": ["7"]})
     with pytest.raises(ValueError, match=r"--only must be SETTING=VALUE"):
         _selection(["index"])
+    assert _selection(['method="ours, t = 3",plain', "seed=0", "seed=1"]) == {
+        "method": ["ours, t = 3", "plain"],
+        "seed": ["0", "1"],
+    }
     assert not list(tmp_path.iterdir())
 
 

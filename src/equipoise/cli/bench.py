@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import sys
 
 HELP = "run a study, resume it, list the studies, or write a study's page"
@@ -68,12 +69,13 @@ def _report(args: argparse.Namespace) -> int:
 
 
 def _selection(texts: list[str]) -> dict[str, list[str]]:
-    chosen = {}
+    """Values by setting; one with a comma in it is quoted, as in a CSV file."""
+    chosen: dict[str, list[str]] = {}
     for text in texts:
         name, equals, values = text.partition("=")
         if not equals or not name or not values:
             raise ValueError(f"--only must be SETTING=VALUE[,VALUE], got {text!r}")
-        chosen[name] = values.split(",")
+        chosen.setdefault(name, []).extend(next(csv.reader([values])))
     return chosen
 
 
