@@ -159,11 +159,11 @@ NETWORKS: dict[str, dict[str, Any]] = {
 }
 
 
-def with_cosine_head(input_shape: Sequence[int], n_classes: int, *, module: str, **params: Any) -> Any:
+def with_cosine_head(input_shape: Sequence[int], n_classes: int, *, inner: str, **params: Any) -> Any:
     """A network of that name with the normalized head that LDAM has."""
     from equipoise.networks import build_network, use_cosine_head
 
-    return use_cosine_head(build_network(module, input_shape, n_classes, **params))
+    return use_cosine_head(build_network(inner, input_shape, n_classes, **params))
 
 
 def make_classifier(
@@ -190,7 +190,7 @@ def make_classifier(
         settings["loss_params"] = {**settings.get("loss_params", {}), **own}
     made = NETWORKS[network]
     if method == "Meta-ENum, cosine head":
-        params = {"module": made["module"], **made.get("module_params", {})}
+        params = {"inner": made["module"], **made.get("module_params", {})}
         made = {"module": with_cosine_head, "module_params": params}
     base = NeuralClassifier(
         **made,
