@@ -281,7 +281,6 @@ def _theory_blocks(plain: pd.DataFrame, balanced: pd.DataFrame) -> Iterator[Bloc
 INTERVENTIONS = {
     "equalized": "as the theory prescribes for these images",
     "measured": "as the clock of a plain run prescribes",
-    "composed": "as the theory prescribes for data composed otherwise",
 }
 
 
