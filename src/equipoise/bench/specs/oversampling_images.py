@@ -14,7 +14,7 @@ from equipoise.bench.grid import Settings
 from equipoise.bench.spec import Spec
 from equipoise.bench.specs._oversampling_page import PAPER, page
 
-UNITS = {"ours": 1.55}
+UNITS = {"ours": 1.55, "DGC": 1.55}
 """What a batch costs, in batches of the same encoder and head trained by cross-entropy."""
 
 OURS: dict[str, dict[str, Any]] = {
@@ -95,7 +95,7 @@ def _fitted(dataset: str, method: str, seed: int, budget: int, X: Any, y: Any) -
     if method == "DGC":
         from equipoise.classifiers import GenerativeClassifier
 
-        epochs = _epochs(budget / 4, len(X))
+        epochs = _epochs(budget / UNITS["DGC"], len(X))
         return GenerativeClassifier(epochs=epochs, batch_size=BATCH, n_draws=2, random_state=seed).fit(X, y)
     if method in SAMPLERS:
         X, y = _resampled(method, seed, budget / 2, X, y)
