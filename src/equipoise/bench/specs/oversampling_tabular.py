@@ -123,8 +123,8 @@ SPEC = Spec(
         "epochs": 20,
     },
     sizes={
-        "tiny": {"dataset": ["optical_digits"]},
-        "small": {"seed": [0], "dataset": ["optical_digits", "isolet"]},
+        "tiny": {"dataset": ["optical_digits"], "seed": [0], "epochs": 2},
+        "small": {},
         "paper": {"epochs": 100},
     },
     paper=PAPER,
