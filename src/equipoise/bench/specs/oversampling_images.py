@@ -71,6 +71,7 @@ def _data(dataset: str, seed: int) -> dict[str, tuple[Any, Any]]:
     parts = {}
     for name, split in splits.items():
         counts = class_counts(f"{dataset}-mondal", split)  # type: ignore[arg-type]
+        counts = np.minimum(counts, np.bincount(stock[name].y))  # MNIST's test set has only 980 zeros
         X, y = make_imbalanced(stock[name].X, stock[name].y, counts=counts, random_state=seed)
         parts[name] = (X, np.asarray(y))
     return parts
@@ -213,7 +214,7 @@ SPEC = Spec(
         "number of batches for every method, and the same encoder and head behind every sampler instead of a "
         "ResNet-18. Every seed draws other images. The auto-encoder mixes uniformly and decodes on "
         "every tenth batch; both were chosen on images that are neither trained nor tested on here, and no "
-        "rival was retuned. Table 4 is of CIFAR-10 in the paper."
+        "rival was retuned. MNIST's test set has 980 zeros where Table 7 asks for 1000. Table 4 is of CIFAR-10 in the paper."
     ),
     page=page,
     requires_data=lambda cells: sorted({cell["dataset"] for cell in cells}),
