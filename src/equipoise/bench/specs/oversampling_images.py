@@ -214,7 +214,8 @@ SPEC = Spec(
         "number of batches for every method, and the same encoder and head behind every sampler instead of a "
         "ResNet-18. Every seed draws other images. The auto-encoder mixes uniformly and decodes on "
         "every tenth batch; both were chosen on images that are neither trained nor tested on here, and no "
-        "rival was retuned. MNIST's test set has 980 zeros where Table 7 asks for 1000. Table 4 is of CIFAR-10 in the paper."
+        "rival was retuned. MNIST's test set has 980 zeros where Table 7 asks for 1000. Table 4 is of "
+        "CIFAR-10 in the paper."
     ),
     page=page,
     requires_data=lambda cells: sorted({cell["dataset"] for cell in cells}),
