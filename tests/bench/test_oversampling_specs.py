@@ -17,7 +17,8 @@ def test_every_method_gets_the_same_budget():
     assert set(compared.loc[compared["dataset"] == "fashion-mnist", "seed"]) == {0, 1, 2}
     assert (compared.groupby(["dataset", "seed"])["method"].nunique() == len(METHODS)).all()
     assert set(cells.loc[cells["budget"] == 1000, "method"]) == set(OURS)
-    assert set(cells.loc[cells["budget"] > 2000, "method"]) == {"ours"}
+    long = pd.DataFrame(named_spec("oversampling-images").cells("small", long=9000))
+    assert set(long.loc[long["budget"] > 2000, "method"]) == {"ours"}
     assert _epochs(700, 9000) == 10
     assert _epochs(1, 9000) == 1
 
