@@ -35,7 +35,8 @@ def test_orthant_agrees_with_quadrature(r, a, b):
 
 
 @pytest.mark.parametrize(
-    "case", [(0.5, 1.0, 0.5), (-0.5, 1.0, -0.5), (0, 0, 0), (0.3, 0, 0), (0.5, 0, -1), (0, -1, 2)]
+    "case",
+    [(0.5, 1.0, 0.5), (-0.5, 1.0, -0.5), (0, 0, 0), (0.3, 0, 0), (0.5, 0, -1), (0, -1, 2), (0, 1, -0.0)],
 )
 def test_orthant_at_its_corners(case):
     assert float(both_positive(*case)) == pytest.approx(by_quadrature(*case), abs=1e-12)

@@ -62,7 +62,7 @@ def both_positive(correlation: npt.ArrayLike, a: npt.ArrayLike, b: npt.ArrayLike
     0.333333
     """
     r, a, b = np.broadcast_arrays(*(np.asarray(value, dtype=np.float64) for value in (correlation, a, b)))
-    h, k = np.minimum(a, b), np.maximum(a, b)
+    h, k = np.minimum(a, b) + 0.0, np.maximum(a, b)  # no negative zero: h's sign is that of an infinite slope
     root = np.sqrt((1.0 - r) * (1.0 + r))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         w = (h - r * k) / root
