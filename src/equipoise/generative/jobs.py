@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from equipoise.generative.clock import read_clock
 from equipoise.generative.ddpm import DDPM
 from equipoise.generative.folder import RunFolder
 from equipoise.generative.monitor import Look
-from equipoise.generative.prescribed import evening_shares, prescribe
+from equipoise.generative.prescribed import evening_shares, prescribe, shares_in_words
 from equipoise.networks.unet import PRESETS, UNet
 from equipoise.training import TrainingDiverged
 
@@ -111,7 +111,7 @@ def start(
         tell(prescription.in_words(data.classes))
     if equalize_by is not None:
         settings["class_shares"] = _evened(RunFolder.open(equalize_by), data).tolist()
-        tell("Drawn to even out that run: " + _told_shares(settings["class_shares"], data))
+        tell(f"Drawn to even out that run: {shares_in_words(data.classes, settings['class_shares'])}.")
     folder = RunFolder.create(out, record, data)
     return _train(folder, data, tell, verbose)
 
@@ -130,10 +130,6 @@ def _evened(earlier: RunFolder, data: LabeledImages) -> FloatArray:
         raise ValueError(f"in {earlier.path} {late} was not memorized, so there is no time to even out")
     drawn = earlier.settings["class_shares"]
     return evening_shares(times, data.counts / data.counts.sum() if drawn is None else drawn)
-
-
-def _told_shares(shares: Sequence[float], data: LabeledImages) -> str:
-    return ", ".join(f"{name} {share:.1%}" for name, share in zip(data.classes, shares, strict=True)) + "."
 
 
 def resume(

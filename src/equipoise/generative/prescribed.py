@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +21,7 @@ from equipoise.theory.diffusion import (
     predict_order,
 )
 
-_THRESHOLD = (
-    1.2  # the test error at which the theory counts a class as memorized, as in the paper's main text
-)
+_THRESHOLD = 1.2  # the test error at which a class counts as memorized, as in the paper's main text
 
 
 def as_seen(data: LabeledImages) -> npt.NDArray[np.float64]:
@@ -34,6 +33,14 @@ def as_seen(data: LabeledImages) -> npt.NDArray[np.float64]:
 def describe(data: LabeledImages) -> GaussianMixture:
     """All that the theory needs to know of the images."""
     return GaussianMixture.from_data(as_seen(data), data.labels)
+
+
+def shares_in_words(names: Sequence[str], shares: npt.ArrayLike) -> str:
+    """
+    >>> shares_in_words(["bag", "coat"], [0.25, 0.75])
+    'bag 25.0%, coat 75.0%'
+    """
+    return ", ".join(f"{name} {share:.1%}" for name, share in zip(names, np.asarray(shares), strict=True))
 
 
 @dataclass(frozen=True)
@@ -56,7 +63,7 @@ class Prescription:
         }
 
     def in_words(self, names: tuple[str, ...]) -> str:
-        shares = ", ".join(f"{name} {share:.1%}" for name, share in zip(names, self.shares, strict=True))
+        shares = shares_in_words(names, self.shares)
         this, other = "memorisation", "generalisation"
         if self.quantity == "generalization":
             this, other = other, this
@@ -84,7 +91,7 @@ def prescribe(data: LabeledImages, quantity: str = "memorization", *, seed: int 
 def evening_shares(times: npt.ArrayLike, shares: npt.ArrayLike) -> FloatArray:
     """Shares that would have evened out the times of a run in which the classes were drawn in ``shares``.
 
-    An image drawn twice as often is memorized in half the steps, so each class's share goes with its time.
+    An image drawn twice as often is memorized in about half the steps, so each class's share goes with its time.
 
     Parameters
     ----------

@@ -80,7 +80,8 @@ def _told(mine: pd.DataFrame) -> Text:
     )
 
 
-def _spread(values: pd.Series[float]) -> str:
+def spread(values: pd.Series[float]) -> str:
+    """Mean and standard deviation; the mean alone of a single run."""
     return f"{values.mean():.2f} ± {values.std(ddof=1):.2f}" if len(values) > 1 else f"{values.mean():.2f}"
 
 
@@ -95,7 +96,7 @@ def _table(results: pd.DataFrame, test: str, dataset: str) -> Table:
     for method in ("ours", *RIVALS):
         mine = results[results["method"] == method]
         if len(mine):
-            scores = [_spread(mine[f"{test}_{name}"]) for name in MEASURES]
+            scores = [spread(mine[f"{test}_{name}"]) for name in MEASURES]
             known = PAPERS[test].get(dataset, {}).get(method)
             rows.append([method, len(mine), *scores, known, f"{mine['fit_cpu_seconds'].mean():.0f}"])
     names = ["method", "seeds", *MEASURES.values(), "paper's ACSA", "CPU seconds"]
@@ -141,7 +142,7 @@ def _parts_table(whole: pd.DataFrame, parts: pd.DataFrame) -> Table:
     reference = alike.set_index(keys)["balanced_acsa"]
     rows = []
     for method, mine in pd.concat([alike, parts]).groupby("method", sort=False):
-        scores = [_spread(mine[f"balanced_{name}"]) for name in MEASURES]
+        scores = [spread(mine[f"balanced_{name}"]) for name in MEASURES]
         change = (mine.set_index(keys)["balanced_acsa"] - reference).dropna()
         told = None if method == "ours" or not len(change) else change.mean()
         rows.append([str(method), len(mine), *scores, told, PARTS.get(str(method)), LATENTS.get(str(method))])

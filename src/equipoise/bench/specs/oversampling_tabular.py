@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from equipoise.bench.spec import Spec
+from equipoise.bench.specs._oversampling_page import spread
 from equipoise.report import Section, Table, Text
 
 METHODS = ("ours", "boosting, weights and threshold", "plain", "SMOTE", "DeepSMOTE", "GAMO", "BAGAN", "DGC")
@@ -98,17 +99,13 @@ def page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
         for method in METHODS:
             mine = results[(results["dataset"] == dataset) & (results["method"] == method)]
             if len(mine):
-                shown = [_spread(mine[name]) for name in ("acsa", "macro_f1", "g_mean")]
+                shown = [spread(mine[name]) for name in ("acsa", "macro_f1", "g_mean")]
                 known = PAPER.get(dataset, {}).get(method)
                 rows.append([method, len(mine), *shown, known, f"{mine['fit_cpu_seconds'].mean():.0f}"])
         names = ["method", "seeds", "ACSA", "macro F1", "G-mean", "paper's ACSA", "CPU seconds"]
         table = Table(names, rows, formats={"paper's ACSA": ".2f"})
         sections.append(Section(dataset, [Text("Percent, on a stratified quarter of the rows."), table]))
     return sections
-
-
-def _spread(values: pd.Series[float]) -> str:
-    return f"{values.mean():.2f} ± {values.std(ddof=1):.2f}" if len(values) > 1 else f"{values.mean():.2f}"
 
 
 SPEC = Spec(
