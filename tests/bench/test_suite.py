@@ -32,7 +32,7 @@ def cell(**more):
 @pytest.mark.parametrize("name", sorted(all_methods()))
 def test_every_method_gives_sane_scores_and_the_same_bits_twice(name):
     learner = "logistic" if all_methods()[name].takes_learner else suite.OWN
-    few = {"parameters": {"epochs": 8, "lr": 0.01}} if name.startswith("neural") else {}
+    few = {"parameters": {"epochs": 8, "lr": 0.01}} if "epochs" in all_methods()[name].defaults else {}
     settings = cell(method=name, learner=learner, max_rows=200, **few)
     first, second = (suite.run_cell(**settings) for _ in range(2))
     measured = {key for key in first if key.endswith("_seconds")}
@@ -41,6 +41,41 @@ def test_every_method_gives_sane_scores_and_the_same_bits_twice(name):
     }
     assert first["average_precision"] > 0.3  # a tenth of the rows are positive
     assert np.isfinite(first["log_loss"])
+
+
+def test_corrected_smote_decides_as_smote_does_and_gives_better_probabilities():
+    plain, corrected = (suite.run_cell(**cell(method=name)) for name in ("smote", "smote-corrected"))
+    assert corrected["balanced_accuracy"] == plain["balanced_accuracy"]
+    assert corrected["average_precision"] == pytest.approx(plain["average_precision"])  # ranks are kept
+    assert corrected["log_loss"] < plain["log_loss"]
+
+
+def test_the_conditional_method_chooses_its_operating_point_on_rows_it_was_not_fitted_on(monkeypatch):
+    from equipoise.classifiers import ConditionalClassifier
+
+    rows = {}
+    for name in ("fit", "tune"):
+        real = getattr(ConditionalClassifier, name)
+
+        def recorded(self, X, *rest, name=name, real=real):
+            rows[name] = {row.tobytes() for row in np.asarray(X)}
+            return real(self, X, *rest)
+
+        monkeypatch.setattr(ConditionalClassifier, name, recorded)
+    suite.run_cell(**cell(method="conditional", learner=suite.OWN, parameters={"epochs": 2}))
+    assert rows["fit"]
+    assert rows["tune"]
+    assert not rows["fit"] & rows["tune"]
+
+
+def test_the_wide_study_leaves_out_what_nested_folds_cannot_cut():
+    from equipoise.bench.specs.tabular_all import SPEC
+
+    names = {chosen["dataset"] for chosen in SPEC.cells()}
+    assert "breast_cancer" in names
+    assert not names & {"digits", "wine", "keel-zoo-3"}
+    for name in names - {"breast_cancer"}:  # tables that happen to be on this machine
+        assert min(data.load(name).class_counts.values()) >= 20
 
 
 @pytest.mark.parametrize("learner", sorted(all_learners()))

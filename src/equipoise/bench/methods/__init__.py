@@ -70,6 +70,8 @@ class Method:
 def _collect(attribute: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for module in sorted(pkgutil.iter_modules(__path__), key=lambda module: module.name):
+        if module.name.startswith("_"):
+            continue
         for item in getattr(importlib.import_module(f"{__name__}.{module.name}"), attribute, ()):
             if item.name in found:
                 raise ValueError(f"two modules of {__name__} name {item.name!r}")

@@ -1,4 +1,7 @@
-"""Equipoise's own treatments: networks with losses for imbalance, and its oversamplers before any learner."""
+"""Equipoise's own treatments: networks made for imbalance, and its oversamplers before any learner.
+
+All give probabilities for the data's class shares, whatever they were trained to.
+"""
 
 from __future__ import annotations
 
@@ -8,31 +11,55 @@ from typing import Any
 from equipoise.bench.methods import Context, Method, Range
 
 
-def _neural(
-    context: Context, *, loss: str, sampler: str | None, epochs: int, lr: float, weight_decay: float
-) -> Any:
+def _standardized(model: Any) -> Any:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
+    return make_pipeline(StandardScaler(), model)
+
+
+def _network(context: Context, *, epochs: int, lr: float, weight_decay: float, **more: Any) -> Any:
     from equipoise.classifiers import NeuralClassifier
 
-    network = NeuralClassifier(
-        loss=loss,
-        sampler=sampler,
-        epochs=epochs,
-        lr=lr,
-        optimizer_params={"weight_decay": weight_decay},
-        random_state=context.seed,
-        verbose=False,
+    decay = {"weight_decay": weight_decay}
+    return NeuralClassifier(
+        epochs=epochs, lr=lr, optimizer_params=decay, random_state=context.seed, verbose=False, **more
     )
-    return make_pipeline(StandardScaler(), network)
+
+
+def _neural(context: Context, *, loss: str, sampler: str | None, **settings: Any) -> Any:
+    return _standardized(_network(context, loss=loss, sampler=sampler, **settings))
+
+
+def _conditional(context: Context, **settings: Any) -> Any:
+    from equipoise.bench.methods._operating import HeldOutTuning
+    from equipoise.classifiers import ConditionalClassifier
+
+    model = ConditionalClassifier("vs", estimator=_network(context, **settings), random_state=context.seed)
+    return _standardized(HeldOutTuning(model, random_state=context.seed))
+
+
+def _autoencoder(context: Context, *, epochs: int, lr: float, weight_decay: float) -> Any:
+    from equipoise.classifiers import AutoencoderClassifier
+
+    return _standardized(
+        AutoencoderClassifier(
+            epochs=epochs, lr=lr, weight_decay=weight_decay, random_state=context.seed, verbose=False
+        )
+    )
 
 
 def _sampled(context: Context, sampler: Any) -> Any:
-    from imblearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
+    from equipoise.classifiers import ResampledClassifier
 
-    return make_pipeline(StandardScaler(), sampler, context.base())
+    return _standardized(ResampledClassifier(context.base(), sampler))
+
+
+def _smote(context: Context, *, k_neighbors: int) -> Any:
+    from imblearn.over_sampling import SMOTE
+
+    neighbors = max(1, min(k_neighbors, context.smallest - 1))
+    return _sampled(context, SMOTE(k_neighbors=neighbors, random_state=context.seed))
 
 
 def _mc_ccr(context: Context, *, energy: float) -> Any:
@@ -53,22 +80,42 @@ def _amdo(context: Context, *, k_neighbors: int) -> Any:
     return _sampled(context, AMDO(k_neighbors=k_neighbors, random_state=context.seed))
 
 
-def _network(name: str, summary: str, loss: str, sampler: str | None = None) -> Method:
+def _trained(name: str, summary: str, build: Any, **more: Any) -> Method:
     return Method(
         name,
         summary,
-        functools.partial(_neural, loss=loss, sampler=sampler),
+        build,
         defaults={"epochs": 30, "lr": 3e-3, "weight_decay": 1e-2},
         space={"lr": Range(3e-4, 3e-2, log=True), "weight_decay": Range(1e-4, 1.0, log=True)},
         takes_learner=False,
+        **more,
     )
 
 
+def _with_loss(name: str, summary: str, loss: str, sampler: str | None = None) -> Method:
+    return _trained(name, summary, functools.partial(_neural, loss=loss, sampler=sampler))
+
+
 METHODS = [
-    _network("neural", "a small network with cross-entropy", "ce"),
-    _network("neural-balanced", "a small network on class-balanced batches", "ce", "balanced"),
-    _network("neural-logit-adjusted", "a small network with logit adjustment", "logit_adjusted"),
-    _network("neural-ldam", "a small network with label-distribution-aware margins", "ldam"),
+    _with_loss("neural", "a small network with cross-entropy", "ce"),
+    _with_loss("neural-balanced", "a small network on class-balanced batches", "ce", "balanced"),
+    _with_loss("neural-logit-adjusted", "a small network with logit adjustment", "logit_adjusted"),
+    _with_loss("neural-ldam", "a small network with label-distribution-aware margins", "ldam"),
+    _with_loss("neural-nenum", "a small network with effective numbers and data scatter", "nenum"),
+    _trained(
+        "conditional",
+        "a loss-conditional network, its operating point tuned on a quarter of the training rows",
+        _conditional,
+        multiclass=False,
+    ),
+    _trained("autoencoder", "classes kept apart and mixed in an auto-encoder's latent space", _autoencoder),
+    Method(
+        "smote-corrected",
+        "SMOTE on standardized features, probabilities at the data's class shares",
+        _smote,
+        defaults={"k_neighbors": 5},
+        space={"k_neighbors": Range(1, 10)},
+    ),
     Method(
         "mc-ccr",
         "MC-CCR on standardized features",
