@@ -28,6 +28,7 @@ from equipoise.report import Block, Code, Details, Facts, Note, Report, Section,
 
 _MARKS = "★ the best mean; ≈ not told from it by a paired test at 95 %"
 _MOST_COLUMNS = 7
+_MOST_BLOCKS = 15
 
 
 def write_pages(store_path: str | PathLike[str], folder: str | PathLike[str]) -> list[Path]:
@@ -55,8 +56,9 @@ def study_report(store: Store, study: Mapping[str, Any]) -> Report:
         settings = list(dict.fromkeys(key for record in records for key in record["settings"]))
         sections += _generic(frame, read_layout(frame, settings, study["metrics"]), study["name"], spec)
     sections += _problems(records)
-    subtitle = " ".join(filter(None, [study["reference"] and f"After {study['reference']}.", _size(study)]))
-    return Report(study["title"], sections, subtitle=subtitle, footer=_versions(records))
+    title, reference = (spec.title, spec.reference) if spec else (study["title"], study["reference"])
+    subtitle = " ".join(filter(None, [reference and f"After {reference}.", _size(study)]))
+    return Report(title, sections, subtitle=subtitle, footer=_versions(records))
 
 
 def _spec_of(study: Mapping[str, Any]) -> Spec | None:
@@ -135,9 +137,13 @@ def _generic(frame: pd.DataFrame, layout: Layout, name: str, spec: Spec | None) 
     all_scores = [score(frame, layout, metric) for metric in layout.metrics]
     paper = spec.paper if spec is not None else {}
     for scores in all_scores:
-        blocks: list[Block] = [_score_table(scores), *_paper_beside(scores, paper)]
-        if scores.mean.shape[1] > 1 and len(scores.complete) > 1 and direction(scores.metric):
-            blocks += list(_over_blocks(scores, name))
+        table, beside = _score_table(scores), list(_paper_beside(scores, paper))
+        comparable = scores.mean.shape[1] > 1 and len(scores.complete) > 1 and direction(scores.metric)
+        over = list(_over_blocks(scores, name)) if comparable else []
+        if over and len(scores.mean) > _MOST_BLOCKS:  # nobody reads a hundred rows first
+            blocks = [*over, *beside, Details(f"All {len(scores.mean)} rows", [table])]
+        else:
+            blocks = [table, *beside, *over]
         sections.append(Section(scores.metric, blocks))
     if all_scores and frame["cell_seconds"].notna().all():
         sections.append(Section("Time", list(_time(frame, layout, all_scores[0], name))))

@@ -39,9 +39,9 @@ def _boosting(
     seed: int, class_weight: str | None = None, *, max_iter: int, learning_rate: float, max_leaf_nodes: int,
     l2_regularization: float,
 ) -> Any:  # fmt: skip
-    from sklearn.ensemble import HistGradientBoostingClassifier
+    from equipoise.bench.binning import boosting
 
-    return HistGradientBoostingClassifier(
+    return boosting(
         max_iter=max_iter,
         learning_rate=learning_rate,
         max_leaf_nodes=max_leaf_nodes,

@@ -75,7 +75,7 @@ def _page(results: Any, spec: Spec) -> Any:
 SPEC = Spec(
     name="anomaly-gibbs",
     title="Gibbs sampling of the spherical perceptron against its saddle point",
-    reference="Pezzicoli et al., Eqs 25-29 and 71-80",
+    reference="Pezzicoli et al., Eqs 25–29 and 71–80",
     run_cell=run_cell,
     page=_page,
     grid=cells,

@@ -48,7 +48,7 @@ def page(results: Any, spec: Spec) -> list[Any]:
 SPEC = Spec(
     name="diffusion-classes",
     title="Class times of a random-features diffusion model against the weight of class 1",
-    reference="004 Figs 3-4",
+    reference="Nicoletti et al., Figs 3 and 4",
     run_cell=run_cell,
     grid={
         "disparity": list(SETTINGS),

@@ -315,7 +315,7 @@ SPEC = Spec(
             "larger": [],
         },
     },
-    reference="004 §4, App. J, Figs 5, 6, 11",
+    reference="Nicoletti et al., §4, appendix J, Figs 5, 6 and 11",
     paper={
         "order": "every partner but Trouser reaches the threshold before Sneaker (App. J.2)",
         "variance": "the gap grows with the partner's variance (Fig 5b)",

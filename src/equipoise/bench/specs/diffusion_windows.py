@@ -40,7 +40,7 @@ def page(results: Any, spec: Spec) -> list[Any]:
 SPEC = Spec(
     name="diffusion-windows",
     title="Windows of generalization and memorization against the variance ratio of two classes",
-    reference="004 Fig 2",
+    reference="Nicoletti et al., Fig 2",
     run_cell=run_cell,
     grid={
         "variance_ratio": [0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0],

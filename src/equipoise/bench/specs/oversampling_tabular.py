@@ -56,10 +56,11 @@ def _fitted(method: str, seed: int, epochs: int, X: Any, y: Any) -> Any:
     if method == "DGC":
         return GenerativeClassifier(widths=(128, 64), epochs=epochs, random_state=seed).fit(X, y)
     if method.startswith("boosting"):
-        from sklearn.ensemble import HistGradientBoostingClassifier
         from sklearn.model_selection import TunedThresholdClassifierCV
 
-        boosted = HistGradientBoostingClassifier(class_weight="balanced", random_state=seed)
+        from equipoise.bench.binning import boosting
+
+        boosted = boosting("balanced", random_state=seed)
         return TunedThresholdClassifierCV(boosted, scoring="balanced_accuracy", cv=3, random_state=seed).fit(
             X, y
         )

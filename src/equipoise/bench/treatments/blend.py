@@ -12,15 +12,15 @@ from equipoise.bench.treatments._parts import linear, pipeline
 
 def _build(task: Task, seed: int) -> Any:
     from imblearn.ensemble import BalancedRandomForestClassifier
-    from sklearn.ensemble import HistGradientBoostingClassifier, VotingClassifier
+    from sklearn.ensemble import VotingClassifier
+
+    from equipoise.bench.binning import boosting
 
     forest = BalancedRandomForestClassifier(
         n_estimators=60, sampling_strategy="all", replacement=True, bootstrap=False, random_state=seed
     )
-    boosting = HistGradientBoostingClassifier(
-        class_weight="balanced", max_iter=60, max_leaf_nodes=8, early_stopping=False, random_state=seed
-    )
-    members = [("linear", linear(seed, class_weight="balanced")), ("boosting", boosting), ("forest", forest)]
+    trees = boosting("balanced", max_iter=60, max_leaf_nodes=8, early_stopping=False, random_state=seed)
+    members = [("linear", linear(seed, class_weight="balanced")), ("boosting", trees), ("forest", forest)]
     return pipeline(task, seed, VotingClassifier(members, voting="soft"))
 
 
@@ -29,7 +29,7 @@ TREATMENT = Treatment(
     "models that err differently average out each other's errors",
     _build,
     [
-        {"classifier__linear__C": c, "classifier__boosting__min_samples_leaf": leaf}
+        {"classifier__linear__C": c, "classifier__boosting__model__min_samples_leaf": leaf}
         for c in (0.1, 1.0)
         for leaf in (5, 20)
     ],
