@@ -147,6 +147,45 @@ def test_a_part_of_a_study_says_that_it_is_one(tmp_path, monkeypatch):
     assert "equipoise bench run paged --only dataset=x --store s.sqlite" in text
 
 
+def test_the_command_on_a_page_can_be_pasted(tmp_path, monkeypatch):
+    import shlex
+
+    from equipoise.cli.bench import _selection
+
+    spec = Spec(
+        "paged", "Paged", bench_cells.judged, {"method": ["a, b = 1", 'c "d"', "e f", "g"], "seed": [0]}
+    )
+    monkeypatch.setattr("equipoise.bench.pages._spec_of", lambda row: spec)
+    with Store(tmp_path / "s.sqlite") as store:
+        store.register(spec, spec.cells()[:3], "small")
+        text = study_report(store, store.studies()[0]).to_markdown()
+    command = next(line for line in text.splitlines() if line.startswith("equipoise bench run"))
+    words = shlex.split(command)
+    assert _selection([words[words.index("--only") + 1]]) == {"method": ["a, b = 1", 'c "d"', "e f"]}
+
+
+def test_results_come_first_with_what_to_know_before_them(tmp_path, monkeypatch):
+    spec = study(metrics=["auc"], differs="Smaller.", reference="Table 1")
+    run_study(spec, tmp_path / "s.sqlite", jobs=1)
+    monkeypatch.setattr("equipoise.bench.pages._spec_of", lambda row: spec)
+    with Store(tmp_path / "s.sqlite", read_only=True) as store:
+        text = study_report(store, store.studies()[0]).to_markdown()
+    places = [
+        text.index(part)
+        for part in ("## auc", "Smaller.", "| a |", "## How it was run", "equipoise bench run")
+    ]
+    assert places == sorted(places)
+
+
+def test_many_data_sets_are_folded_under_their_summary(tmp_path):
+    spec = study(metrics=["auc"])
+    spec = replace(spec, grid={**spec.grid, "dataset": [f"set {i}" for i in range(16)]})
+    run_study(spec, tmp_path / "s.sqlite", jobs=1)
+    with Store(tmp_path / "s.sqlite", read_only=True) as store:
+        text = study_report(store, store.studies()[0]).to_markdown()
+    assert text.index("Friedman") < text.index("All 16 rows") < text.index("set 15")
+
+
 def test_no_store_or_an_empty_one(tmp_path, capsys):
     assert main(["bench", "report", str(tmp_path / "none.sqlite"), "--out", str(tmp_path / "out")]) == 2
     assert "there is no store at" in capsys.readouterr().err

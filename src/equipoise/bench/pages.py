@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -48,14 +50,19 @@ def study_report(store: Store, study: Mapping[str, Any]) -> Report:
     spec = _spec_of(study)
     records = list(store.records(study["name"]))
     frame = store.frame(study["name"])
-    sections = [Section("The study", list(_about(study, spec, records, store.path.name)))]
+    sections: list[Section] = []
     if spec is not None and spec.page is not None and len(frame):
         sections += list(spec.page(frame, spec))
     own_page = spec is not None and spec.page is not None
     if len(frame) and (study["metrics"] or not own_page):
         settings = list(dict.fromkeys(key for record in records for key in record["settings"]))
         sections += _generic(frame, read_layout(frame, settings, study["metrics"]), study["name"], spec)
-    sections += _problems(records)
+    whole = _cells_of_size(spec, study["size"])
+    sections += [
+        *_problems(records),
+        Section("How it was run", list(_about(study, records, whole, store.path.name))),
+    ]
+    sections[0] = replace(sections[0], blocks=[*_cautions(spec, records, whole), *sections[0].blocks])
     title, reference = (spec.title, spec.reference) if spec else (study["title"], study["reference"])
     subtitle = " ".join(filter(None, [reference and f"After {reference}.", _size(study)]))
     return Report(title, sections, subtitle=subtitle, footer=_versions(records))
@@ -70,8 +77,18 @@ def _size(study: Mapping[str, Any]) -> str:
     return f"Size: {study['size']}." if study["size"] else ""
 
 
+def _cautions(spec: Spec | None, records: list[dict[str, Any]], whole: list[Settings]) -> Iterator[Block]:
+    """What a reader must know before the first number."""
+    if spec is not None and spec.differs:
+        yield Note(spec.differs, title="What differs from the paper" if spec.reference else "")
+    if len(records) < len(whole):
+        yield Note(
+            f"Only {len(records)} of the {len(whole)} cells of this size were asked for.", level="warning"
+        )
+
+
 def _about(
-    study: Mapping[str, Any], spec: Spec | None, records: list[dict[str, Any]], store: str
+    study: Mapping[str, Any], records: list[dict[str, Any]], whole: list[Settings], store: str
 ) -> Iterator[Block]:
     status = Counter(record["status"] for record in records)
     seconds = [record["seconds"] for record in records if record["seconds"] is not None]
@@ -84,19 +101,12 @@ def _about(
     if memory:
         facts.append(("Peak memory", f"{max(memory):,.0f} MB"))
     yield Facts(facts)
-    if spec is not None and spec.differs:
-        yield Note(spec.differs, title="What differs from the paper" if spec.reference else "")
-    whole = _cells_of_size(spec, study["size"])
-    only = ""
-    if len(records) < len(whole):
-        only = _selection(records, whole)
-        yield Note(
-            f"Only {len(records)} of the {len(whole)} cells of this size were asked for.", level="warning"
-        )
-    source = study["source"] or study["name"]
+    only = _selection(records, whole) if len(records) < len(whole) else ""
+    source = shlex.quote(study["source"] or study["name"])
     size = f" --size {study['size']}" if study["size"] not in ("", "small") else ""
+    name = shlex.quote(store)
     yield Code(
-        f"equipoise bench run {source}{size}{only} --store {store}\nequipoise bench report {store} --out ."
+        f"equipoise bench run {source}{size}{only} --store {name}\nequipoise bench report {name} --out ."
     )
     settings = _fixed_settings(records)
     if settings:
@@ -119,8 +129,13 @@ def _selection(records: list[dict[str, Any]], whole: list[Settings]) -> str:
     for name in dict.fromkeys(key for cell in whole for key in cell):
         run = dict.fromkeys(str(record["settings"].get(name)) for record in records)
         if len(run) < len({str(cell.get(name)) for cell in whole}):
-            text += f" --only {name}={','.join(run)}"
+            text += f" --only {shlex.quote(f'{name}=' + ','.join(_quoted(value) for value in run))}"
     return text
+
+
+def _quoted(value: str) -> str:
+    """A value as ``--only`` reads it: in double quotes if it has a comma or such quotes itself."""
+    return '"' + value.replace('"', '""') + '"' if any(sign in value for sign in ',"') else value
 
 
 def _fixed_settings(records: list[dict[str, Any]]) -> list[list[str]]:

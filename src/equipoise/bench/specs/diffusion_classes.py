@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from equipoise.bench import Spec
+from equipoise.bench.specs._diffusion_theory_pages import classes_page
 
 SETTINGS: dict[str, tuple[list[float], list[list[float]]]] = {
     "variance 1:2": ([0.5, 0.25], [[1.0, 0.0], [0.0, 1.0]]),
@@ -35,14 +36,9 @@ def run_cell(
         "memorization_gap": memory[0] - memory[1],
         "best_test_error_1": curves.test_per_class[0].min(),
         "best_test_error_2": curves.test_per_class[1].min(),
+        "training_times": [times[::4]],
+        "test_errors": curves.test_per_class[:, ::4],
     }
-
-
-def page(results: Any, spec: Spec) -> list[Any]:
-    """The paper prints no numbers for these figures; its statement stands beside the tables."""
-    from equipoise.report import Section, Text
-
-    return [Section("What the paper says", [Text(str(spec.paper["statement"]))])]
 
 
 SPEC = Spec(
@@ -63,7 +59,7 @@ SPEC = Spec(
         "statement": "variance orders the classes before centroid norm, and that before imbalance; both gaps "
         "change sign against the weight of class 1 (figures without printed numbers)"
     },
-    page=page,
+    page=classes_page,
     metrics=["generalization_gap", "memorization_gap"],
     differs="N = 30 with 2 draws instead of N = 100 with 50, and training times up to 3000 instead of 100.",
 )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from equipoise.bench import Spec
+from equipoise.bench.specs._diffusion_theory_pages import windows_page
 
 
 def run_cell(
@@ -30,13 +29,6 @@ def run_cell(
     }
 
 
-def page(results: Any, spec: Spec) -> list[Any]:
-    """The paper prints no numbers for these figures; its statement stands beside the tables."""
-    from equipoise.report import Section, Text
-
-    return [Section("What the paper says", [Text(str(spec.paper["statement"]))])]
-
-
 SPEC = Spec(
     name="diffusion-windows",
     title="Windows of generalization and memorization against the variance ratio of two classes",
@@ -53,7 +45,7 @@ SPEC = Spec(
         "statement": "a small variance ratio contracts the generalization window and expands the memorization "
         "window; undersampling the high-variance class amplifies it (figure without printed numbers)"
     },
-    page=page,
+    page=windows_page,
     metrics=["generalization_window", "memorization_window_times_t"],
     differs="t = 0.001, as in the paper's spectrum, where its Fig 2b takes the limit t → 0.",
 )
