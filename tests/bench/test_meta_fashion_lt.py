@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -22,7 +23,7 @@ def test_the_trials_come_first_and_share_no_images_with_the_rest():
     trials, final = (cells[cells["judge"] == judge] for judge in ("validation", "test"))
     assert not set(trials["seed"]) & set(final["seed"])
     assert (trials.groupby("method")["strength"].nunique() == 3).all()
-    assert set(final["dataset"]) == {"fashion-mnist", "cifar10"}
+    assert set(final["dataset"]) == {"fashion-mnist", "cifar10", "thirty-classes"}
     balanced = final[final["ratio"] == 1]
     assert set(balanced["method"]) == set(meta_fashion_lt.BALANCED)
     with pytest.raises(ValueError, match="unknown methods MAML"):
@@ -51,6 +52,29 @@ def test_the_page_says_who_is_better_and_what_was_chosen():
     assert {row[0]: row[-1] for row in verdict.rows} == {"CE": "better", "Meta-ENum −h": "worse"}
     (table,) = chosen.blocks
     assert table.rows == [["NENum", "r", "0.5: 12.00, 1: 11.00, 2: 13.00", "1"]]
+
+
+def test_many_classes_stand_beside_cifar100():
+    rows = [row | {"dataset": "thirty-classes"} for row in results(**{"CB-CE": 70.0, "Meta-ENum": 60.0})]
+    (section,) = meta_fashion_lt.page(pd.DataFrame(rows), meta_fashion_lt.SPEC)
+    table = section.blocks[0]
+    assert [row[-1] for row in table.rows] == [61.23, 52.08]
+    assert "CIFAR100-LT" in table.caption
+    assert "Tables 2, 9 and 11" in table.caption
+    cells = [{"dataset": "thirty-classes"}, {"dataset": "cifar100"}]
+    assert meta_fashion_lt.needs(cells) == ["cifar10", "cifar100", "fashion-mnist", "mnist"]
+
+
+def test_thirty_classes_take_turns_between_three_sets():
+    try:
+        images = meta_fashion_lt.load_images("thirty-classes", 100, 300, 14, 0, "test")
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+    counts = np.bincount(images.y)
+    assert (len(counts), counts[0], counts[-1]) == (30, 300, 3)
+    assert images.X.shape[1:] == (1, 14, 14)
+    dark = [images.X_judged[images.y_judged % 3 == place].mean() for place in range(3)]
+    assert dark[0] < dark[1] < dark[2]  # digits, clothes, photographs
 
 
 def test_what_was_chosen_is_what_the_committed_trials_say(tmp_path):

@@ -59,6 +59,33 @@ def write_strips(folder: Path) -> None:
     (folder / "test_lables.json").write_text(json.dumps(TEST_LABELS.tolist()))
 
 
+@pytest.mark.parametrize("form", ["npz", "pickles"])
+@pytest.mark.parametrize("folder", ["cifar100", "cifar100/cifar-100-python", "cifar-100-python"])
+def test_cifar100_has_fine_labels(tmp_path, form, folder):
+    place = tmp_path / folder
+    place.mkdir(parents=True)
+    splits = {"train": (TRAIN, 11 * TRAIN_LABELS), "test": (TEST, 11 * TEST_LABELS)}
+    if form == "npz":
+        (X, y), (X_test, y_test) = splits.values()
+        np.savez(place / "cifar100.npz", x_train=X, y_train=y, x_test=X_test, y_test=y_test)
+    else:
+        for split, (images, labels) in splits.items():
+            flat = images.reshape(len(images), -1)
+            batch = {b"data": flat, b"fine_labels": labels.tolist(), b"coarse_labels": [0] * len(labels)}
+            (place / split).write_bytes(pickle.dumps(batch, protocol=2))
+    for split, (images, labels) in splits.items():
+        data = datasets.load_cifar100(split, pixels="uint8", data_home=tmp_path)
+        assert np.array_equal(data.X, images)
+        assert np.array_equal(data.y, labels)
+        assert len(data.target_names) == 100
+        assert data.target_names[99] == "worm"
+
+
+def test_cifar100_that_is_not_here_says_what_to_put_where(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"cifar100\.npz.*cifar-100-python"):
+        datasets.load_cifar100(data_home=tmp_path)
+
+
 @pytest.mark.parametrize("write", [write_npz, write_npz_planes, write_pickles, write_strips])
 @pytest.mark.parametrize("folder", ["cifar10", "cifar10/package"])
 def test_three_forms_of_one_set(tmp_path, write, folder):

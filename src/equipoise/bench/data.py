@@ -14,6 +14,7 @@ from equipoise.datasets import (
     available_mvtec_features,
     load_breast_cancer_imbalanced,
     load_cifar10,
+    load_cifar100,
     load_digits_imbalanced,
     load_fashion_mnist,
     load_imblearn_benchmark,
@@ -68,6 +69,7 @@ _IMAGES: Mapping[str, Callable[[], Dataset]] = {
     "mnist": lambda: load_mnist("test", pixels="uint8"),
     "fashion-mnist": lambda: load_fashion_mnist("test", pixels="uint8"),
     "cifar10": lambda: load_cifar10("test", pixels="uint8"),
+    "cifar100": lambda: load_cifar100("test", pixels="uint8"),
     "pneumoniamnist": lambda: load_medmnist("pneumoniamnist", "test", pixels="uint8"),
 }
 

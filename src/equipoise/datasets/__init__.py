@@ -7,7 +7,7 @@ from equipoise.datasets.benchmark import (
     load_imblearn_benchmark,
     load_mvtec_features,
 )
-from equipoise.datasets.cifar import load_cifar10, load_cifar10_lt_indices
+from equipoise.datasets.cifar import load_cifar10, load_cifar10_lt_indices, load_cifar100
 from equipoise.datasets.dataset import Dataset
 from equipoise.datasets.embedded import (
     load_breast_cancer_imbalanced,
@@ -59,6 +59,7 @@ __all__ = [
     "load_breast_cancer_imbalanced",
     "load_cifar10",
     "load_cifar10_lt_indices",
+    "load_cifar100",
     "load_digits_imbalanced",
     "load_fashion_mnist",
     "load_imblearn_benchmark",

@@ -1,4 +1,4 @@
-"""CIFAR-10 from npz, from its original pickled batches or from PNG strips; CIFAR-10-LT's index lists."""
+"""CIFAR-10 and CIFAR-100 from npz, their original pickles or PNG strips; CIFAR-10-LT's index lists."""
 
 from __future__ import annotations
 
@@ -19,6 +19,18 @@ from equipoise.datasets.unpickle import read_array_pickle
 
 CIFAR10_CLASSES = (
     "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
+)  # fmt: skip
+CIFAR100_CLASSES = (
+    "apple", "aquarium_fish", "baby", "bear", "beaver", "bed", "bee", "beetle", "bicycle", "bottle", "bowl",
+    "boy", "bridge", "bus", "butterfly", "camel", "can", "castle", "caterpillar", "cattle", "chair",
+    "chimpanzee", "clock", "cloud", "cockroach", "couch", "crab", "crocodile", "cup", "dinosaur", "dolphin",
+    "elephant", "flatfish", "forest", "fox", "girl", "hamster", "house", "kangaroo", "keyboard", "lamp",
+    "lawn_mower", "leopard", "lion", "lizard", "lobster", "man", "maple_tree", "motorcycle", "mountain",
+    "mouse", "mushroom", "oak_tree", "orange", "orchid", "otter", "palm_tree", "pear", "pickup_truck",
+    "pine_tree", "plain", "plate", "poppy", "porcupine", "possum", "rabbit", "raccoon", "ray", "road", "rocket",
+    "rose", "sea", "seal", "shark", "shrew", "skunk", "skyscraper", "snail", "snake", "spider", "squirrel",
+    "streetcar", "sunflower", "sweet_pepper", "table", "tank", "telephone", "television", "tiger", "tractor",
+    "train", "trout", "tulip", "turtle", "wardrobe", "whale", "willow_tree", "wolf", "woman", "worm",
 )  # fmt: skip
 _SIDE = 32
 _BATCHES = {"train": tuple(f"data_batch_{i}" for i in range(1, 6)), "test": ("test_batch",)}
@@ -48,14 +60,40 @@ def load_cifar10(
     check_choice("split", split, ["train", "test"])
     home = _home(data_home)
     places = [*folders(home, "cifar10"), home / "cifar-10-batches-py"]
-    raw = _from_npz(places, split) or _from_pickles(places, split) or _from_strips(places, split)
+    npz = "cifar10.npz"
+    raw = (
+        _from_npz(places, npz, split) or _from_pickles(places, _BATCHES[split]) or _from_strips(places, split)
+    )
     if raw is None and download:
-        raw = _from_npz([fetch_image_set("cifar10", home).parent], split)
+        raw = _from_npz([fetch_image_set("cifar10", home).parent], npz, split)
     if raw is None:
         wanted = "cifar10.npz, data_batch_1 and data_batch_1.png"
         raise missing("cifar10", home, wanted, "Pass download=True to get it from OpenML.")
     images, labels, path = raw
     return image_dataset(images, labels, "cifar10", CIFAR10_CLASSES, pixels, path)
+
+
+def load_cifar100(
+    split: Literal["train", "test"] = "train",
+    *,
+    pixels: Pixels = "float32",
+    data_home: PathLike | None = None,
+) -> Dataset:
+    """CIFAR-100's 50000 training or 10000 test images, (n, 3, 32, 32), with their 100 fine classes.
+
+    Read from what lies anywhere under ``cifar100`` in the data home: ``cifar100.npz`` (arrays x_train, y_train,
+    x_test, y_test) or the original files ``train`` and ``test`` of ``cifar-100-python`` (unpickled without running
+    any code).
+    """
+    check_choice("split", split, ["train", "test"])
+    home = _home(data_home)
+    places = [*folders(home, "cifar100"), home / "cifar-100-python"]
+    raw = _from_npz(places, "cifar100.npz", split) or _from_pickles(places, (split,))
+    if raw is None:
+        advice = "Unpack cifar-100-python.tar.gz of the set's home page there."
+        raise missing("cifar100", home, f"cifar100.npz and {split}", advice)
+    images, labels, path = raw
+    return image_dataset(images, labels, "cifar100", CIFAR100_CLASSES, pixels, path)
 
 
 def load_cifar10_lt_indices(ratio: int, *, seed: int = 0, data_home: PathLike | None = None) -> IntArray:
@@ -78,7 +116,7 @@ def load_cifar10_lt_indices(ratio: int, *, seed: int = 0, data_home: PathLike | 
 
 
 def read_cifar_batch(path: PathLike) -> tuple[npt.NDArray[np.uint8], IntArray]:
-    """One pickled batch of CIFAR-10: images (n, 32, 32, 3) and labels."""
+    """One pickled batch of CIFAR-10, or a file of CIFAR-100: images (n, 32, 32, 3) and (fine) labels."""
     source = Path(path)
     batch = read_array_pickle(source)
     if not isinstance(batch, dict):
@@ -86,13 +124,14 @@ def read_cifar_batch(path: PathLike) -> tuple[npt.NDArray[np.uint8], IntArray]:
     named = {
         key.decode(errors="replace") if isinstance(key, bytes) else key: value for key, value in batch.items()
     }
-    if not {"data", "labels"} <= named.keys():
+    labels = named.get("fine_labels", named.get("labels"))
+    if "data" not in named or labels is None:
         raise ValueError(f"{source} lacks data or labels; it has {', '.join(map(str, named))}")
     pixels = named["data"]
     if not isinstance(pixels, np.ndarray) or pixels.ndim != 2 or pixels.shape[1] != 3 * _SIDE**2:
         raise ValueError(f"{source}: data must have {3 * _SIDE**2} columns, got {np.shape(pixels)}")
     planes = pixels.reshape(-1, 3, _SIDE, _SIDE)
-    return np.ascontiguousarray(np.moveaxis(planes, 1, 3)), _label_array(named["labels"], source)
+    return np.ascontiguousarray(np.moveaxis(planes, 1, 3)), _label_array(labels, source)
 
 
 def read_png_strip(path: PathLike) -> npt.NDArray[np.uint8]:
@@ -114,8 +153,8 @@ def read_png_strip(path: PathLike) -> npt.NDArray[np.uint8]:
     return strip.reshape(-1, _SIDE, _SIDE, 3)
 
 
-def _from_npz(places: Sequence[Path], split: str) -> Raw | None:
-    path = find_file(places, "cifar10.npz")
+def _from_npz(places: Sequence[Path], name: str, split: str) -> Raw | None:
+    path = find_file(places, name)
     if path is None:
         return None
     arrays = load_npz(path, f"x_{split}", f"y_{split}")
@@ -125,8 +164,7 @@ def _from_npz(places: Sequence[Path], split: str) -> Raw | None:
     return images, _label_array(arrays[f"y_{split}"], path), path
 
 
-def _from_pickles(places: Sequence[Path], split: str) -> Raw | None:
-    names = _BATCHES[split]
+def _from_pickles(places: Sequence[Path], names: Sequence[str]) -> Raw | None:
     first = find_file(places, names[0])
     if first is None:
         return None

@@ -41,12 +41,11 @@ def windows_page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
             line = group.groupby("variance_ratio")[name].mean()
             axis.plot(line.index, line, ".-", lw=1.2, color=color, label=f"b₁ = {weight:g}")
             rows.append([
-                label, weight, line.iloc[0] / line.iloc[-1], line.min() / line.iloc[-1], line.idxmin(),
-                line.max() / line.iloc[-1], line.idxmax(),
+                label, weight, line.min() / line.iloc[-1], line.idxmin(), line.max() / line.iloc[-1], line.idxmax(),
             ])  # fmt: skip
         alike = results[results["variance_ratio"] == results["variance_ratio"].max()][name].mean()
         axis.axhline(alike, color=COLORS["muted"], lw=0.9, ls="--")
-        axis.set(xlabel="variance ratio v = σ₂²/σ₁²", ylabel=label, yscale="log")
+        axis.set(xlabel="variance ratio v = σ₂²/σ₁²", ylabel=label)
         axis.legend(fontsize=7, frameon=False)
     picture = Picture.from_matplotlib(
         figure,
@@ -54,7 +53,7 @@ def windows_page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
         "The windows of Fig 2b, b₁ being the weight of the class of variance 0.5; dashed: equal variances.",
         "Two line plots over the variance ratio",
     )
-    columns = ["window", "b₁", "smallest v", "least", "at v", "most", "at v "]
+    columns = ["window", "b₁", "least", "at v", "most", "at v "]
     table = Table(columns, rows, "Each window as a multiple of what it is at v = 1.")
     said = (
         f"The paper: {spec.paper['statement']}. Fig 2a is drawn by `equipoise theory diffusion --figure 2`."
@@ -65,11 +64,10 @@ def windows_page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
 def classes_page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
     """Fig 3: test errors of each class over training. Fig 4: gaps of class times over the weight of class 1."""
     order = Table(
-        ["disparity", "matrices", "generalization gap at b₁ = ½", "memorization gap at b₁ = ½",
-         "generalization gap changes sign", "memorization gap changes sign"],
+        ["disparity", "matrices", "τ_g gap at ½", "τ_m gap at ½", "τ_g gap turns", "τ_m gap turns"],
         list(_gap_rows(results)),
-        "Times of class 1 less those of class 2, means over draws; between which weights b₁ the sign changes, gaps "
-        "within the spread of their draws left out.",
+        "Generalization and memorization times of class 1 less those of class 2, means over draws, at b₁ = ½; "
+        "between which weights b₁ the sign turns, gaps within the spread of their draws left out.",
     )  # fmt: skip
     blocks = [_error_curves(results), _gaps(results), order, Text(f"The paper: {spec.paper['statement']}.")]
     return [Section("What came out", [block for block in blocks if block is not None])]
