@@ -33,6 +33,7 @@ def test_a_failure_is_recorded_and_the_rest_goes_on(tmp_path):
     with Store(tmp_path / "s.sqlite") as store:
         failed = [record for record in store.records("study") if record["status"] == "failed"]
     assert all("RuntimeError" in record["error"] and "odd_fails" in record["error"] for record in failed)
+    assert all('File "bench_cells.py"' in record["error"] for record in failed)  # no folders of this machine
 
 
 def test_a_lost_worker_costs_only_the_cell_that_killed_it(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import platform
 import sys
 import threading
@@ -91,7 +92,11 @@ def _checked(result: Any, settings: Mapping[str, Any]) -> str:
 def _own_traceback() -> str:
     kind, error, trace = sys.exc_info()
     first = trace.tb_next if trace is not None and trace.tb_next is not None else trace
-    return "".join(traceback.format_exception(kind, error, first))
+    text = "".join(traceback.format_exception(kind, error, first))
+    roots = sorted({os.path.join(root, "") for root in sys.path if root}, key=len, reverse=True)
+    for root in roots:  # a store travels: where its code lay says nothing elsewhere
+        text = text.replace(f'File "{root}', 'File "')
+    return text
 
 
 def _single_thread() -> Any:
