@@ -53,10 +53,10 @@ def study_report(store: Store, study: Mapping[str, Any]) -> Report:
     sections: list[Section] = []
     if spec is not None and spec.page is not None and len(frame):
         sections += list(spec.page(frame, spec))
-    own_page = spec is not None and spec.page is not None
-    if len(frame) and (study["metrics"] or not own_page):
+    metrics = spec.metrics if spec is not None else study["metrics"]
+    if len(frame) and (metrics or spec is None or spec.page is None):
         settings = list(dict.fromkeys(key for record in records for key in record["settings"]))
-        sections += _generic(frame, read_layout(frame, settings, study["metrics"]), study["name"], spec)
+        sections += _generic(frame, read_layout(frame, settings, metrics), study["name"], spec)
     whole = _cells_of_size(spec, study["size"])
     sections += [
         *_problems(records),
@@ -223,6 +223,7 @@ def _against_best(table: pd.DataFrame, ranks: pd.Series[float], up: bool) -> Tab
     best = order[0]
     p_values = versus_control(table, best, greater_is_better=up)["adjusted"]
     counts = win_tie_loss(table, control=best, greater_is_better=up)
+    rope = 0.01 * (100 if np.abs(table.to_numpy()).max() > 10 else 1)  # percents count a hundredfold
     rows: list[list[Any]] = []
     for method in order:
         if method == best:
@@ -230,7 +231,7 @@ def _against_best(table: pd.DataFrame, ranks: pd.Series[float], up: bool) -> Tab
             continue
         win, tie, loss = counts.loc[(method, best)]
         posterior = bayesian_signed_rank(
-            table[best], table[method], rope=0.01, greater_is_better=up, random_state=0
+            table[best], table[method], rope=rope, greater_is_better=up, random_state=0
         )
         bayes = f"{posterior.first:.2f} / {posterior.equivalent:.2f} / {posterior.second:.2f}"
         rows.append(
@@ -239,7 +240,7 @@ def _against_best(table: pd.DataFrame, ranks: pd.Series[float], up: bool) -> Tab
     columns = ["method", "mean rank", "mean", "p (Holm)", "win / tie / loss", "P(best / same / this)"]
     caption = (
         f"Against {best}, the best by rank: Holm's p of the difference of ranks, data sets won, and the Bayesian "
-        "signed-rank test's probabilities that the best is better, that they are within 0.01, that this one is."
+        f"signed-rank test's probabilities that the best is better, that they are within {rope:g}, that this is."
     )
     formats = {"mean rank": ".2f", "mean": ".3f", "p (Holm)": ".3g"}
     return Table(columns, rows, caption, formats=formats, emphasis=(0,))

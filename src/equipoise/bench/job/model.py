@@ -29,6 +29,7 @@ FORMAT = 1
 PACKAGES = ("equipoise", "numpy", "scipy", "scikit-learn", "imbalanced-learn", "pandas", "skops", "torch")
 #: Types outside skops' own list of safe ones that the treatments' pipelines are made of. They hold data only.
 TRUSTED = frozenset({
+    "equipoise.bench.binning.QuantileBins",
     "imblearn.ensemble._forest.BalancedRandomForestClassifier",
     "imblearn.pipeline.Pipeline",
     "imblearn.under_sampling._prototype_selection._random_under_sampler.RandomUnderSampler",

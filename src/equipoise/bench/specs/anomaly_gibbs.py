@@ -85,5 +85,4 @@ SPEC = Spec(
         "paper": {"dims": (25, 50, 100, 200), "datasets": 64, "sweeps": 400},
     },
     differs="The paper has no such experiment; its simulations are of SGD (study anomaly-sgd).",
-    metrics=[f"{name}_deviation" for name in QUANTITIES],
 )

@@ -179,5 +179,4 @@ SPEC = Spec(
         "ResNet-50 features, and as many training samples in all as there are training anomalies, so that every "
         "fraction up to one is possible at the same size."
     ),
-    metrics=["test_balanced_accuracy", "train_balanced_accuracy"],
 )

@@ -108,5 +108,4 @@ SPEC = Spec(
         "which lr 0.5 and batch 20 is deep in the noisy regime, so Fig 14 is also run at lr 0.05. Scores are exact "
         "given overlap and bias instead of counted on a test set."
     ),
-    metrics=["balanced_accuracy", "overlap", "bias", "auc"],
 )

@@ -264,6 +264,5 @@ SPEC = Spec(
     ),
     paper=_paper(),
     page=_page,
-    metrics=METRICS,
     requires_data=["fashion-mnist", "pneumoniamnist", "cifar10", *TABLES],
 )

@@ -419,7 +419,6 @@ SPEC = Spec(
         "find NENum ahead of CB."
     ),
     page=page,
-    metrics=("test_error", "test_acsa"),
     requires_data=("fashion-mnist",),
     check=check,
 )

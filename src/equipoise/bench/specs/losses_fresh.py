@@ -183,7 +183,6 @@ SPEC = Spec(
         "test part is used once, for the tables."
     ),
     page=page,
-    metrics=("test_error",),
     requires_data=("fashion-mnist",),
     check=check,
 )
