@@ -1,4 +1,8 @@
-"""The methods that a ``SPEC.toml`` can name: a module here exposes ``METHODS`` and is found by itself."""
+"""The methods that a ``SPEC.toml`` can name: a module here exposes ``METHODS`` and is found by itself.
+
+A method is a choice to be tuned over ranges on any base learner, for studies. What a report compares are
+:mod:`equipoise.bench.treatments`: whole pipelines for tables as users have them, with a reason and a prior.
+"""
 
 from __future__ import annotations
 
