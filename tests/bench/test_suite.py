@@ -68,6 +68,21 @@ def test_the_conditional_method_chooses_its_operating_point_on_rows_it_was_not_f
     assert not rows["fit"] & rows["tune"]
 
 
+def test_a_method_that_cannot_be_fitted_answers_with_the_class_shares():
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.model_selection import TunedThresholdClassifierCV
+
+    from equipoise.bench.methods._giving_up import OrShares
+
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 2)), np.repeat([0, 1], [24, 6])  # too few rows for a leaf of 20
+    model = OrShares(TunedThresholdClassifierCV(HistGradientBoostingClassifier(), cv=2))
+    with pytest.warns(UserWarning, match=r"answers with the class shares: .* constant predictions"):
+        model.fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X), [[0.8, 0.2]] * 30)
+    assert (model.predict(X) == 0).all()
+
+
 def test_the_wide_study_leaves_out_what_nested_folds_cannot_cut():
     from equipoise.bench.specs.tabular_all import SPEC
 

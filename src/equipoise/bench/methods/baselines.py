@@ -37,7 +37,7 @@ def _forest(
 
 def _boosting(
     seed: int, class_weight: str | None = None, *, max_iter: int, learning_rate: float, max_leaf_nodes: int,
-    l2_regularization: float,
+    min_samples_leaf: int, l2_regularization: float,
 ) -> Any:  # fmt: skip
     from equipoise.bench.binning import boosting
 
@@ -45,6 +45,7 @@ def _boosting(
         max_iter=max_iter,
         learning_rate=learning_rate,
         max_leaf_nodes=max_leaf_nodes,
+        min_samples_leaf=min_samples_leaf,
         l2_regularization=l2_regularization,
         class_weight=class_weight,
         early_stopping=False,
@@ -63,11 +64,18 @@ LEARNERS = [
     Learner(
         "boosting",
         _boosting,
-        {"max_iter": 100, "learning_rate": 0.1, "max_leaf_nodes": 31, "l2_regularization": 1e-3},
+        {
+            "max_iter": 100,
+            "learning_rate": 0.1,
+            "max_leaf_nodes": 31,
+            "min_samples_leaf": 5,
+            "l2_regularization": 1e-3,
+        },
         {
             "max_iter": Range(20, 100, log=True),
             "learning_rate": Range(0.02, 0.3, log=True),
             "max_leaf_nodes": Range(4, 31, log=True),
+            "min_samples_leaf": Range(2, 20, log=True),
             "l2_regularization": Range(1e-3, 10.0, log=True),
         },
     ),
@@ -93,12 +101,15 @@ def _tuned(context: Context, model: Any) -> Any:
     from sklearn.metrics import make_scorer
     from sklearn.model_selection import StratifiedKFold, TunedThresholdClassifierCV
 
-    return TunedThresholdClassifierCV(
+    from equipoise.bench.methods._giving_up import OrShares
+
+    tuned = TunedThresholdClassifierCV(
         model,
         scoring=make_scorer(_binary_balanced_accuracy),
         cv=StratifiedKFold(context.folds, shuffle=True, random_state=context.seed),
         random_state=context.seed,
     )
+    return OrShares(tuned)
 
 
 def _threshold(context: Context) -> Any:
@@ -174,12 +185,15 @@ def _rus_boost(context: Context, *, n_estimators: int, learning_rate: float, max
     from imblearn.ensemble import RUSBoostClassifier
     from sklearn.tree import DecisionTreeClassifier
 
-    return RUSBoostClassifier(
+    from equipoise.bench.methods._giving_up import OrShares
+
+    boosted = RUSBoostClassifier(
         estimator=DecisionTreeClassifier(max_depth=max_depth),
         n_estimators=n_estimators,
         learning_rate=learning_rate,
         random_state=context.seed,
     )
+    return OrShares(boosted)
 
 
 METHODS = [
