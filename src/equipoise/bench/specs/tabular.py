@@ -20,7 +20,7 @@ BASELINES = [
     "balanced-forest", "easy-ensemble", "rus-boost",
 ]  # fmt: skip
 OWN = ["smote-corrected", "neural-logit-adjusted", "neural-nenum", "conditional", "autoencoder"]
-METRICS = ["balanced_accuracy", "average_precision", "auc", "g_mean", "log_loss"]
+METRICS = ["balanced_accuracy", "average_precision", "auc", "log_loss"]
 WHOLE = {"folds": 5, "trials": 50, "inner_folds": 3, "max_rows": None}
 
 SPEC = suite(
