@@ -55,7 +55,10 @@ def read_layout(frame: pd.DataFrame, settings: Sequence[str], metrics: Sequence[
         ["dataset"] if "dataset" in frame else []
     )
     numeric = [name for name in frame.columns if name not in settings and _is_scores(frame[name], name)]
-    curves = [name for name in frame.columns if name not in settings and _is_curve(frame[name])]
+    curves = [
+        name for name in frame.columns
+        if name not in settings and name != "trial_scores" and _is_curve(frame[name])
+    ]  # fmt: skip
     chosen = [name for name in metrics if name in frame] or numeric
     folds = int(frame["fold"].nunique()) if "fold" in frame else 0
     return Layout(

@@ -38,6 +38,6 @@ SPEC = suite(
     sizes={"small": {}, "paper": WHOLE},
     differs=(
         "No paper's table. Every method is tuned with the same number of trials on the same inner folds, for "
-        "balanced accuracy. Tables are thinned to 800 rows, which leaves networks little to learn from."
+        "balanced accuracy. Tables are thinned to 800 rows."
     ),
 )
