@@ -19,6 +19,11 @@ def test_the_index_names_every_study_and_nothing_else():
     assert linked == set(spec_names())
 
 
+def test_every_picture_is_on_a_page():
+    shown = "".join(page.read_text() for page in FOLDER.glob("*.md"))
+    assert [picture.name for picture in FOLDER.glob("*.svg") if f"({picture.name})" not in shown] == []
+
+
 @pytest.mark.parametrize("name", spec_names())
 def test_a_study_was_run_and_its_page_is_its_own(name):
     text = (FOLDER / f"{name}.md").read_text()
