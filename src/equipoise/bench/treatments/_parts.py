@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from typing import Any
 
 from equipoise.bench.treatments._contract import Task
@@ -50,6 +51,13 @@ def linear(seed: int, **settings: Any) -> Any:
     from sklearn.linear_model import LogisticRegression
 
     return LogisticRegression(max_iter=500, random_state=seed, **settings)
+
+
+def needs_torch(task: Task, most_rows: int) -> str:
+    """Why a network cannot be trained on the task; empty if it can."""
+    if importlib.util.find_spec("torch") is None or importlib.util.find_spec("lightning_fabric") is None:
+        return "it needs torch (pip install 'equipoise[torch]')"
+    return "" if len(task.y) <= most_rows else f"there are more than {most_rows:,} rows"
 
 
 def pipeline(task: Task, seed: int, classifier: Any, sampler: Any = None) -> Any:

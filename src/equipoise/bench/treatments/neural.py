@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Any
 
 from equipoise.bench.treatments._contract import Task, Treatment
-from equipoise.bench.treatments._parts import pipeline
+from equipoise.bench.treatments._parts import needs_torch, pipeline
 
 MOST_ROWS = 50_000
 
@@ -21,9 +20,7 @@ def _build(task: Task, seed: int) -> Any:
 
 
 def _applies(task: Task) -> str:
-    if importlib.util.find_spec("torch") is None or importlib.util.find_spec("lightning_fabric") is None:
-        return "it needs torch (pip install 'equipoise[torch]')"
-    return "" if len(task.y) <= MOST_ROWS else f"there are more than {MOST_ROWS:,} rows"
+    return needs_torch(task, MOST_ROWS)
 
 
 TREATMENT = Treatment(
