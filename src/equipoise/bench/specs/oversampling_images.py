@@ -175,7 +175,7 @@ def _inside(classifier: Any, X: Any, y: Any, test: tuple[Any, Any], seed: int) -
 
 def cells(
     seeds: Sequence[int] = (1, 2, 0),
-    digits: Sequence[int] = (1,),
+    digits: Sequence[int] = (1, 2, 0),
     ablated: Sequence[int] = (1,),
     budget: int = 2000,
     ablation_budget: int = 1000,
