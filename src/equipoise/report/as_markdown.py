@@ -12,14 +12,12 @@ from equipoise.report.blocks import (
     Details,
     Facts,
     Figure,
-    Interval,
     Note,
     Picture,
     Row,
     Table,
     Text,
     format_cell,
-    is_number,
 )
 
 if TYPE_CHECKING:
@@ -52,12 +50,8 @@ def _facts(block: Facts) -> Iterator[str]:
 def _table(block: Table) -> Iterator[str]:
     if block.caption:
         yield f"*{escape(block.caption)}*\n"
-    numeric = [
-        all(is_number(c) or isinstance(c, Interval) or c is None for c in column)
-        for column in zip(*block.rows, strict=True)
-    ]
     yield "| " + " | ".join(escape(str(c)) for c in block.columns) + " |"
-    yield "|" + "|".join("---:" if n else "---" for n in numeric or [False] * len(block.columns)) + "|"
+    yield "|" + "|".join("---:" if numeric else "---" for numeric in block.numeric) + "|"
     for index, row in enumerate(block.rows):
         cells = [
             escape(format_cell(cell, block.formats.get(name, "")))

@@ -94,6 +94,20 @@ class Table:
         """A table from a DataFrame's columns (reset the index first if it should show)."""
         return cls([str(c) for c in frame.columns], frame.astype(object).to_numpy().tolist(), **options)
 
+    @property
+    def numeric(self) -> list[bool]:
+        """Which columns hold numbers, intervals and missing values only.
+
+        >>> Table(["a", "b", "c"], [["x", None, 1], ["y", 2.5, "–"]]).numeric
+        [False, True, False]
+        """
+        if not self.rows:
+            return [False] * len(self.columns)
+        return [
+            all(is_number(cell) or isinstance(cell, Interval) or cell is None for cell in column)
+            for column in zip(*self.rows, strict=True)
+        ]
+
 
 @dataclass(frozen=True)
 class Figure:

@@ -55,9 +55,7 @@ def windows_page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
     )
     columns = ["window", "b₁", "least", "at v", "most", "at v "]
     table = Table(columns, rows, "Each window as a multiple of what it is at v = 1.")
-    said = (
-        f"The paper: {spec.paper['statement']}. Fig 2a is drawn by `equipoise theory diffusion --figure 2`."
-    )
+    said = f"The paper: {spec.paper['statement']}. Fig 2a is drawn by: equipoise theory diffusion --figure 2."
     return [Section("What came out", [picture, table, Text(said)])]
 
 

@@ -49,6 +49,6 @@ SPEC = suite(
     sizes={"tiny": {}, "small": _small, "paper": _paper},
     differs=(
         "No paper's table. Many of KEEL's tables are cut from one source (yeast, ecoli, glass …), so the tests "
-        "over tables count some evidence more than once: the study `tabular` has one table a source."
+        "over tables count some evidence more than once: the study tabular has one table a source."
     ),
 )
