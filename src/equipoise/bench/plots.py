@@ -30,7 +30,7 @@ def time_quality_picture(frame: pd.DataFrame, layout: Layout, scores: Scores, na
     """The mean score of each method against the mean time of its cells."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    figure, ax = _new(7.5, 3.6)
+    figure, ax = new_axes(7.5, 3.6)
     seconds = frame["cell_seconds"].groupby(layout.method, sort=False).mean()
     quality = scores.complete.mean() if len(scores.complete) else scores.mean.mean()
     for i, method in enumerate(quality.index):
@@ -56,7 +56,7 @@ def curves_picture(frame: pd.DataFrame, layout: Layout, curve: str, name: str) -
     columns = min(3, len(blocks))
     rows = -(-len(blocks) // columns)
     width = 3.0 if columns > 1 else 4.2
-    figure, axes = _new(width * columns + 2.6, 2.6 * rows + 0.3, rows, columns)
+    figure, axes = new_axes(width * columns + 2.6, 2.6 * rows + 0.3, rows, columns)
     axes = np.atleast_1d(axes)
     for ax, block in zip(axes, blocks, strict=False):
         ax.set_title(_safe(block), fontsize=9)
@@ -100,7 +100,8 @@ def _safe(text: object) -> str:
     return str(text).replace("$", r"\$")
 
 
-def _new(width: float, height: float, rows: int = 1, columns: int = 1) -> tuple[Any, Any]:
+def new_axes(width: float, height: float, rows: int = 1, columns: int = 1) -> tuple[Any, Any]:
+    """A figure in the house's look and its axes, row by row; the axis itself if there is one."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")

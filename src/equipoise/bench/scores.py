@@ -16,7 +16,7 @@ from equipoise.metrics import METRICS
 from equipoise.metrics.significance import correlated_t
 
 REPEATS = ("seed", "fold")
-_HIDDEN = ("folds", "inner_folds", "trials", "tune_metric", "max_rows", "metrics")
+_HIDDEN = ("folds", "inner_folds", "trials", "tune_metric", "max_rows", "metrics", "trial_scores")
 _LOSSES = ("loss", "error", "brier", "cost", "distance", "fid", "mae", "mse", "deviation")
 _GAINS = (
     "accuracy", "acsa", "auc", "precision", "recall", "sensitivity", "specificity", "f1", "g_mean", "gmean",
@@ -54,11 +54,9 @@ def read_layout(frame: pd.DataFrame, settings: Sequence[str], metrics: Sequence[
     of_block = [name for name in varying if name not in of_method] or (
         ["dataset"] if "dataset" in frame else []
     )
-    numeric = [name for name in frame.columns if name not in settings and _is_scores(frame[name], name)]
-    curves = [
-        name for name in frame.columns
-        if name not in settings and name != "trial_scores" and _is_curve(frame[name])
-    ]  # fmt: skip
+    results = [name for name in frame.columns if name not in settings and name not in _HIDDEN]
+    numeric = [name for name in results if _is_scores(frame[name], name)]
+    curves = [name for name in results if _is_curve(frame[name])]
     chosen = [name for name in metrics if name in frame] or numeric
     folds = int(frame["fold"].nunique()) if "fold" in frame else 0
     return Layout(

@@ -16,32 +16,21 @@ class HeldOutTuning(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     classifier : ConditionalClassifier
-    metric : str
-        What λ and the threshold are chosen for.
-    held_out : float
-        The share of rows, of every class, that only the choice sees.
     random_state : int
+        Which quarter of every class only the choice of λ and threshold, for balanced accuracy, sees.
     """
 
-    def __init__(
-        self,
-        classifier: ConditionalClassifier,
-        metric: str = "balanced_accuracy",
-        held_out: float = 0.25,
-        random_state: int = 0,
-    ) -> None:
+    def __init__(self, classifier: ConditionalClassifier, random_state: int = 0) -> None:
         self.classifier = classifier
-        self.metric = metric
-        self.held_out = held_out
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> HeldOutTuning:
         X_fit, X_tune, y_fit, y_tune = train_test_split(
-            X, y, test_size=self.held_out, stratify=y, random_state=self.random_state
+            X, y, test_size=0.25, stratify=y, random_state=self.random_state
         )
         self.classifier_ = clone(self.classifier).fit(X_fit, y_fit)
         self.classes_ = self.classifier_.classes_
-        self.classifier_.tune(X_tune, y_tune, self.metric)
+        self.classifier_.tune(X_tune, y_tune, "balanced_accuracy")
         return self
 
     def predict(self, X: Any) -> Any:

@@ -138,15 +138,19 @@ def _undersampled(context: Context) -> Any:
     return _resampled(context, RandomUnderSampler(random_state=context.seed))
 
 
-def _smote(context: Context, *, k_neighbors: int) -> Any:
+def make_smote(context: Context, k_neighbors: int) -> Any:
+    """SMOTE with no more neighbors than the rarest class has."""
     from imblearn.over_sampling import SMOTE
+
+    neighbors = max(1, min(k_neighbors, context.smallest - 1))
+    return SMOTE(k_neighbors=neighbors, random_state=context.seed)
+
+
+def _smote(context: Context, *, k_neighbors: int) -> Any:
     from imblearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    neighbors = max(1, min(k_neighbors, context.smallest - 1))
-    return make_pipeline(
-        StandardScaler(), SMOTE(k_neighbors=neighbors, random_state=context.seed), context.base()
-    )
+    return make_pipeline(StandardScaler(), make_smote(context, k_neighbors), context.base())
 
 
 def _balanced_forest(

@@ -9,6 +9,7 @@ import functools
 from typing import Any
 
 from equipoise.bench.methods import Context, Method, Range
+from equipoise.bench.methods.baselines import make_smote
 
 
 def _standardized(model: Any) -> Any:
@@ -56,10 +57,7 @@ def _sampled(context: Context, sampler: Any) -> Any:
 
 
 def _smote(context: Context, *, k_neighbors: int) -> Any:
-    from imblearn.over_sampling import SMOTE
-
-    neighbors = max(1, min(k_neighbors, context.smallest - 1))
-    return _sampled(context, SMOTE(k_neighbors=neighbors, random_state=context.seed))
+    return _sampled(context, make_smote(context, k_neighbors))
 
 
 def _mc_ccr(context: Context, *, energy: float) -> Any:

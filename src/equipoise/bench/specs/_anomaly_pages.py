@@ -8,20 +8,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from equipoise.bench.plots import new_axes
 from equipoise.bench.spec import Spec
-from equipoise.report import COLORS, PALETTE, Picture, Section, Table, Text
+from equipoise.report import PALETTE, Picture, Section, Table, Text
 
 
 def _axes(count: int, width: float = 3.6) -> tuple[Any, Any]:
-    from matplotlib.figure import Figure
-
     columns = min(count, 4)
     rows = -(-count // columns)
-    figure = Figure(figsize=(width * columns, 2.9 * rows), layout="constrained")
-    axes = np.ravel(figure.subplots(rows, columns))
-    for axis in axes:
-        axis.grid(color=COLORS["grid"], lw=0.8)
-        axis.tick_params(labelsize=8)
+    figure, axes = new_axes(width * columns, 2.9 * rows, rows, columns)
+    axes = np.ravel(axes)
     for axis in axes[count:]:
         axis.axis("off")
     return figure, axes

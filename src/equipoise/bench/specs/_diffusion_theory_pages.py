@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from equipoise.bench.plots import new_axes
 from equipoise.bench.spec import Spec
 from equipoise.report import COLORS, PALETTE, Picture, Section, Table, Text
 
@@ -17,26 +18,15 @@ _LOOKS = {
 }
 
 
-def _axes(rows: int, columns: int, width: float = 3.2, height: float = 2.8) -> tuple[Any, Any]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False)
-    for axis in axes.ravel():
-        axis.grid(color=COLORS["grid"], lw=0.8)
-        axis.tick_params(labelsize=8)
-    return figure, axes
-
-
 def windows_page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
     """Fig 2b: both windows over the variance ratio, one line a weight of the wider class."""
-    figure, axes = _axes(1, 2, width=4.2)
+    figure, axes = new_axes(8.4, 2.8, 1, 2)
     panels = (
         ("generalization_window", "w_g = τ_mem / τ_gen"),
         ("memorization_window_times_t", "t · w_m"),
     )
     rows: list[list[Any]] = []
-    for axis, (name, label) in zip(axes[0], panels, strict=True):
+    for axis, (name, label) in zip(axes, panels, strict=True):
         for (weight, group), color in zip(results.groupby("weight"), PALETTE, strict=False):
             line = group.groupby("variance_ratio")[name].mean()
             axis.plot(line.index, line, ".-", lw=1.2, color=color, label=f"b₁ = {weight:g}")
@@ -76,8 +66,8 @@ def _error_curves(results: pd.DataFrame) -> Picture | None:
     found = [results[(results["disparity"] == name) & (results["weight"] == b)] for name, b in shown]
     if "test_errors" not in results or any(part.empty for part in found):
         return None
-    figure, axes = _axes(1, 3)
-    for axis, (name, weight), part in zip(axes[0], shown, found, strict=True):
+    figure, axes = new_axes(9.6, 2.8, 1, 3)
+    for axis, (name, weight), part in zip(axes, shown, found, strict=True):
         for matrices, group in part.groupby("matrices"):
             times = np.asarray(group["training_times"].iloc[0][0])
             for number, color in enumerate(PALETTE[:2]):
@@ -87,8 +77,8 @@ def _error_curves(results: pd.DataFrame) -> Picture | None:
         axis.axhline(1, color=COLORS["muted"], lw=0.9, ls="--")
         axis.set(xscale="log", xlabel="training time τ", ylim=(None, 1.6))
         axis.set_title(f"{name}, b₁ = {weight:g}", fontsize=9)
-    axes[0][0].set_ylabel("test error of a class", fontsize=8)
-    axes[0][0].legend(fontsize=6, frameon=False)
+    axes[0].set_ylabel("test error of a class", fontsize=8)
+    axes[0].legend(fontsize=6, frameon=False)
     caption = "Fig 3: lines are Gaussian equivalents, crosses the true matrices; dashed: memorized."
     return Picture.from_matplotlib(figure, "diffusion-classes-fig3", caption, "Line plots of test errors")
 
@@ -96,7 +86,8 @@ def _error_curves(results: pd.DataFrame) -> Picture | None:
 def _gaps(results: pd.DataFrame) -> Picture:
     names = list(dict.fromkeys(results["disparity"]))
     kinds = (("generalization_gap", "generalization"), ("memorization_gap", "memorization"))
-    figure, axes = _axes(2, len(names), width=2.9, height=2.5)
+    figure, flat = new_axes(2.9 * len(names), 5.0, 2, len(names))
+    axes = flat.reshape(2, -1)
     for row, (column, label) in zip(axes, kinds, strict=True):
         for axis, name in zip(row, names, strict=True):
             part = results[results["disparity"] == name]

@@ -123,10 +123,12 @@ class Images:
 
 @lru_cache(maxsize=2)
 def _whole(dataset: str, split: Any, pixels: int) -> tuple[Any, Any]:
+    return _thirty(split, pixels) if dataset == "thirty-classes" else _read(dataset, split, pixels)
+
+
+def _read(dataset: str, split: Any, pixels: int) -> tuple[Any, Any]:
     from equipoise.datasets import load_cifar10, load_cifar100, load_fashion_mnist, load_mnist
 
-    if dataset == "thirty-classes":
-        return _thirty(split, pixels)
     loaders = {
         "mnist": load_mnist, "fashion-mnist": load_fashion_mnist,
         "cifar10": load_cifar10, "cifar100": load_cifar100,
@@ -139,7 +141,7 @@ def _thirty(split: Any, pixels: int) -> tuple[Any, Any]:
     """Digits, clothes and photographs in gray: thirty classes, taken in turn so that each set has head and tail."""
     parts = []
     for place, name in enumerate(THIRTY):
-        X, y = _whole.__wrapped__(name, split, 32 if name == "cifar10" else pixels)
+        X, y = _read(name, split, 32 if name == "cifar10" else pixels)
         if name == "cifar10":
             X = shrink(X[:, :, 2:30, 2:30].mean(axis=1, keepdims=True), pixels)
         parts.append((X, len(THIRTY) * y + place))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from equipoise.bench.suite import suite
 
 IMBLEARN = [
@@ -21,20 +23,18 @@ BASELINES = [
 ]  # fmt: skip
 OWN = ["smote-corrected", "neural-logit-adjusted", "neural-nenum", "conditional", "autoencoder"]
 METRICS = ["balanced_accuracy", "average_precision", "auc", "log_loss"]
+SCALE: dict[str, Any] = {
+    "learners": ["logistic", "boosting"], "metrics": METRICS, "folds": 3, "seeds": [0], "trials": 5,
+    "inner_folds": 2, "max_rows": 800,
+}  # fmt: skip
 WHOLE = {"folds": 5, "trials": 50, "inner_folds": 3, "max_rows": None}
 
 SPEC = suite(
     "tabular",
     "Equipoise's methods beside honest baselines on real imbalanced tables",
     methods=[*BASELINES, *OWN],
-    learners=["logistic", "boosting"],
     datasets=["breast_cancer", *IMBLEARN, *(f"keel-{name}" for name in KEEL)],
-    metrics=METRICS,
-    folds=3,
-    seeds=[0],
-    trials=5,
-    inner_folds=2,
-    max_rows=800,
+    **SCALE,
     sizes={"small": {}, "paper": WHOLE},
     differs=(
         "No paper's table. Every method is tuned with the same number of trials on the same inner folds, for "

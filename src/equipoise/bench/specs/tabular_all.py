@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from equipoise.bench.data import available_datasets, is_multiclass
-from equipoise.bench.specs.tabular import METRICS, WHOLE
+from equipoise.bench.specs.tabular import SCALE, WHOLE
 from equipoise.bench.suite import suite
 
 TOO_FEW = {
@@ -38,14 +38,8 @@ SPEC = suite(
     "tabular-all",
     "Honest baselines on every imbalanced table at hand",
     methods=["plain", "class-weighted-threshold", "smote", "balanced-forest", "easy-ensemble", "rus-boost"],
-    learners=["logistic", "boosting"],
     datasets=["breast_cancer"],
-    metrics=METRICS,
-    folds=3,
-    seeds=[0],
-    trials=5,
-    inner_folds=2,
-    max_rows=800,
+    **SCALE,
     sizes={"tiny": {}, "small": _small, "paper": _paper},
     differs=(
         "No paper's table. Many of KEEL's tables are cut from one source (yeast, ecoli, glass …), so the tests "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from equipoise.bench.treatments._contract import Task, Treatment
@@ -16,10 +17,6 @@ def _build(task: Task, seed: int) -> Any:
     return pipeline(task, seed, AutoencoderClassifier(epochs=30, random_state=seed, verbose=False))
 
 
-def _applies(task: Task) -> str:
-    return needs_torch(task, MOST_ROWS)
-
-
 TREATMENT = Treatment(
     "autoencoder", "Auto-encoder, latent oversampling",
     "mixes of rare rows in a latent space that keeps the classes apart stay rare rows",
@@ -29,5 +26,5 @@ TREATMENT = Treatment(
         for lr in (1e-3, 4e-3)
         for decay in (1e-3, 1e-1)
     ],
-    applies=_applies, order=41,
+    applies=partial(needs_torch, most_rows=MOST_ROWS), order=41,
 )  # fmt: skip

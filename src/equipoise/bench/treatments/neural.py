@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from equipoise.bench.treatments._contract import Task, Treatment
@@ -19,10 +20,6 @@ def _build(task: Task, seed: int) -> Any:
     return pipeline(task, seed, network)
 
 
-def _applies(task: Task) -> str:
-    return needs_torch(task, MOST_ROWS)
-
-
 TREATMENT = Treatment(
     "neural", "Neural network, NENum loss",
     "the loss weighs each class by how much its rows cover and how far they spread",
@@ -32,5 +29,5 @@ TREATMENT = Treatment(
         for hidden in ([32], [64, 64])
         for decay in (1e-4, 1e-1)
     ],
-    applies=_applies, order=40,
+    applies=partial(needs_torch, most_rows=MOST_ROWS), order=40,
 )  # fmt: skip
