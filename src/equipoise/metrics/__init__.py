@@ -35,6 +35,14 @@ from equipoise.metrics.costs import (
     expected_cost,
     probability_cost,
 )
+from equipoise.metrics.decisions import (
+    Decision,
+    DecisionFigure,
+    Judgment,
+    binomial_interval,
+    choose_decision,
+    judge_decision,
+)
 from equipoise.metrics.generative import (
     Balls,
     balls,
@@ -59,16 +67,22 @@ from equipoise.metrics.thresholds import (
     recall_at_precision,
     threshold_curve,
 )
+from equipoise.metrics.wishes import UnmetWish, Wish
 
 __all__ = [
     "METRICS",
     "Balls",
     "CostCurve",
+    "Decision",
+    "DecisionFigure",
     "Interval",
+    "Judgment",
     "Metric",
     "OperatingPoint",
     "ReliabilityCurve",
     "ThresholdCurve",
+    "UnmetWish",
+    "Wish",
     "acsa",
     "auc",
     "auprc_ova",
@@ -78,10 +92,12 @@ __all__ = [
     "best_balanced_accuracy",
     "best_f1",
     "best_threshold",
+    "binomial_interval",
     "bootstrap_difference",
     "bootstrap_interval",
     "brier",
     "cheapest_decision",
+    "choose_decision",
     "cost_curve",
     "coverage",
     "density",
@@ -96,6 +112,7 @@ __all__ = [
     "generative_interval",
     "get_metric",
     "interval_table",
+    "judge_decision",
     "log_loss",
     "macro_f1",
     "per_class",

@@ -1,0 +1,189 @@
+"""Laws of decisions: promises hold on new rows, priors and costs move decisions, judged is what is done."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from equipoise._core.priors import correct_prior
+from equipoise.metrics import (
+    Decision,
+    UnmetWish,
+    Wish,
+    binomial_interval,
+    choose_decision,
+    expected_cost,
+    f_beta,
+    judge_decision,
+)
+
+
+def gaussian_task(rng, n, share, distance=1.5):
+    """Labels and exact posteriors of two Gaussians, classes at ``share`` of positives."""
+    y = (rng.random(n) < share).astype(int)
+    x = rng.normal(distance * y, 1.0)
+    logit = distance * x - distance**2 / 2 + np.log(share / (1 - share))
+    p = 1 / (1 + np.exp(-logit))
+    return np.column_stack([1 - p, p]), y
+
+
+def test_a_cost_gives_the_rule_of_least_expected_cost():
+    rng = np.random.default_rng(0)
+    proba, _ = gaussian_task(rng, 500, 0.2)
+    rule = choose_decision(
+        proba, np.arange(500) % 2, Wish.make(cost={"fp": 1, "fn": 9}), data_prior=[0.8, 0.2]
+    )
+    assert rule.threshold == pytest.approx(0.1)
+    expected = np.argmin(proba @ np.array([[0, 1], [9, 0]]), axis=1)
+    np.testing.assert_array_equal(rule.codes(proba), expected)
+
+
+@pytest.mark.parametrize("calibrated", [True, False])
+def test_a_new_prior_moves_the_decision_to_within_a_little_of_bayes(calibrated):
+    rng = np.random.default_rng(1)
+    wish = Wish.make(cost={"fp": 1, "fn": 5})
+    proba, y = gaussian_task(rng, 20_000, 0.05)
+    new, truth = gaussian_task(rng, 20_000, 0.5)
+    seen = correct_prior(new, [0.5, 0.5], [0.95, 0.05])  # what a model trained at 5 % says of the new rows
+    rule = choose_decision(proba, y, wish, data_prior=[0.95, 0.05], prior=[0.5, 0.5], calibrated=calibrated)
+    called = rule.codes(correct_prior(seen, [0.95, 0.05], rule.prior))
+    costs = [[0, 1], [5, 0]]
+    best = expected_cost(truth, (new[:, 1] >= 1 / 6).astype(int), cost_matrix=costs)
+    unmoved = choose_decision(proba, y, wish, data_prior=[0.95, 0.05], calibrated=calibrated)
+    stale = expected_cost(truth, unmoved.codes(seen), cost_matrix=costs)
+    assert expected_cost(truth, called, cost_matrix=costs) < best + 0.02 < stale - 0.1
+
+
+def test_a_promised_recall_holds_on_new_rows_as_often_as_promised():
+    rng = np.random.default_rng(2)
+    big, truth = gaussian_task(rng, 400_000, 0.5)
+    positives = big[truth == 1, 1]
+    kept = 0
+    for _ in range(300):
+        sample = rng.choice(positives, 40)
+        proba = np.column_stack([1 - sample, sample])
+        rule = choose_decision(proba, np.ones(40, int), Wish.make(recall=0.8), data_prior=[0.5, 0.5])
+        kept += float(np.mean(positives >= rule.threshold)) >= 0.8
+    assert 0.92 <= kept / 300 <= 0.995
+
+
+def test_a_promise_that_few_positives_cannot_bear_says_what_they_can():
+    proba = np.column_stack([np.linspace(1, 0, 24), np.linspace(0, 1, 24)])
+    y = np.repeat([0, 1], 12)
+    with pytest.raises(UnmetWish, match=r"the most that can be is 0\.779"):
+        choose_decision(proba, y, Wish.make(recall=0.95))
+    with pytest.raises(UnmetWish, match="12 held-out positives: the most that can be is 0"):
+        choose_decision(proba, y, Wish.make(precision=0.99))
+
+
+def test_a_promised_precision_holds_on_new_rows():
+    rng = np.random.default_rng(3)
+    big, truth = gaussian_task(rng, 200_000, 0.2, distance=2.5)
+    kept = 0
+    for _ in range(60):
+        rows = rng.integers(0, len(big), 3000)
+        rule = choose_decision(big[rows], truth[rows], Wish.make(precision=0.8), data_prior=[0.8, 0.2])
+        kept += truth[rule.codes(big) == 1].mean() >= 0.8
+    assert kept >= 56
+
+
+def test_alerts_stay_within_the_capacity_at_the_new_prior():
+    rng = np.random.default_rng(4)
+    proba, y = gaussian_task(rng, 5000, 0.1)
+    given = np.bincount(y) / len(y)
+    rule = choose_decision(proba, y, Wish.make(alerts=0.05), data_prior=given)
+    assert 0.045 <= rule.codes(proba).mean() <= 0.05
+    by_number = choose_decision(proba, y, Wish.make(alerts=250), data_prior=given)
+    assert by_number.codes(proba).sum() <= 250
+    shifted = choose_decision(proba, y, Wish.make(alerts=0.05), data_prior=given, prior=[0.5, 0.5])
+    found = judge_decision(shifted, proba, y, data_prior=given)
+    assert 0.04 <= found.figures["alerts"].value <= 0.05
+
+
+def test_what_is_judged_is_what_is_done():
+    rng = np.random.default_rng(5)
+    proba, y = gaussian_task(rng, 3000, 0.2)
+    given = np.bincount(y) / len(y)
+    for wish in (Wish(), Wish.make(beta=2), Wish.make(cost={"fp": 1, "fn": 7}), Wish.make(recall=0.9)):
+        rule = choose_decision(proba, y, wish, data_prior=given)
+        found = judge_decision(rule, proba, y, data_prior=given).figures
+        called = rule.codes(proba)
+        assert found["recall"].value == pytest.approx(called[y == 1].mean())
+        assert found["precision"].value == pytest.approx(y[called == 1].mean())
+        assert found["f1"].value == pytest.approx(f_beta(y, called, pos_label=1))
+        if wish.objective == "cost":
+            assert found["cost"].value == pytest.approx(
+                expected_cost(y, called, cost_matrix=[[0, 1], [7, 0]])
+            )
+
+
+def test_the_searched_rule_beats_the_calibrated_one_where_probabilities_lie():
+    rng = np.random.default_rng(6)
+    proba, y = gaussian_task(rng, 4000, 0.1)
+    lying = proba**3 / (proba**3).sum(axis=1, keepdims=True)
+    given = np.bincount(y) / len(y)
+    honest, searched = (
+        judge_decision(
+            choose_decision(lying, y, Wish(), data_prior=given, calibrated=c), lying, y, data_prior=given
+        )
+        for c in (True, False)
+    )
+    assert searched.figures["balanced_accuracy"].value > honest.figures["balanced_accuracy"].value + 0.02
+
+
+def test_many_classes_with_a_cost_table():
+    rng = np.random.default_rng(7)
+    proba = rng.dirichlet([4, 2, 1], 500)
+    costs = np.array([[0, 1, 2], [5, 0, 1], [30, 4, 0.0]])
+    rule = choose_decision(proba, rng.integers(0, 3, 500), Wish.make(cost=costs))
+    np.testing.assert_array_equal(rule.codes(proba), (proba @ costs).argmin(axis=1))
+    with pytest.raises(ValueError, match="needs two classes, got 3"):
+        choose_decision(proba, rng.integers(0, 3, 500), Wish.make(recall=0.5))
+
+
+def test_costs_by_row_decide_by_row():
+    wish = Wish.make(cost={"fp": 5, "fn": "amount"})
+    costs = wish.row_costs({"amount": [10.0, 1000.0]}, 2)
+    rule = choose_decision([[0.9, 0.1], [0.9, 0.1]], [0, 1], wish)
+    assert rule.codes([[0.9, 0.1], [0.9, 0.1]], costs).tolist() == [0, 1]
+    with pytest.raises(ValueError, match="'amount', which the table does not have"):
+        wish.row_costs({}, 2)
+
+
+def test_the_batch_interval_holds_a_fresh_batch():
+    rng = np.random.default_rng(8)
+    held = 0
+    for _ in range(200):
+        proba, y = gaussian_task(rng, 600, 0.1)
+        new, truth = gaussian_task(rng, 300, 0.1)
+        rule = Decision.at_threshold(0.1, [0.9, 0.1])
+        figure = judge_decision(rule, proba, y, data_prior=[0.9, 0.1]).figures["recall"]
+        held += figure.low <= (new[truth == 1, 1] >= 0.1).mean() <= figure.high
+    assert held / 200 >= 0.93
+
+
+def test_the_binomial_interval_is_exact():
+    for p in (0.05, 0.5, 0.93):
+        k = np.arange(31)
+        low, high = binomial_interval(k, 30)
+        from scipy import stats
+
+        weight = stats.binom.pmf(k, 30, p)
+        assert weight[(low <= p) & (p <= high)].sum() >= 0.95
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"recall": 90}, "write 0.9 for 90 %"),
+        ({"recall": 0.9, "alerts": 3}, "give one of them"),
+        ({"cost": {"fp": 1}}, "must name fp and fn"),
+        ({"cost": {"fp": 0, "fn": 1}}, "must be positive"),
+        ({"alerts": 2.5}, "a share below 1 or a whole number"),
+        ({"beta": 0}, "beta must be positive"),
+        ({"cost": [[1, 2, 3], [1, 2, 3]]}, "must be square"),
+    ],
+)
+def test_wishes_that_make_no_sense_are_refused(options, said):
+    with pytest.raises(ValueError, match=said):
+        Wish.make(**options)
