@@ -10,8 +10,7 @@ from pathlib import Path
 
 import equipoise
 from equipoise.bench.job import Options, load_model, run_job
-from equipoise.datasets import load_breast_cancer_imbalanced
-from equipoise.datasets.reading import problem_from_frame
+from equipoise.datasets import Table, load_breast_cancer_imbalanced
 
 
 def main() -> None:
@@ -35,7 +34,7 @@ def main() -> None:
     table["diagnosis"] = [data.target_names[code] for code in data.y]
     with tempfile.TemporaryDirectory() as out:
         options = Options(out=out, treatments=["threshold", "weights_threshold"], repeats=1, budget=120)
-        paths = run_job(problem_from_frame(table, "diagnosis", "breast cancer"), options)
+        paths = run_job(Table.from_frame(table, "diagnosis", name="breast cancer"), options)
         print(sorted(path.name for path in Path(out).iterdir()), paths["html"].stat().st_size, "bytes")
         model = load_model(paths["model"])
         print(model.predict(table.head(3)), model.threshold)

@@ -175,10 +175,10 @@ def test_many_classes_and_one_against_the_rest():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda X, y: diagnose(X, np.zeros(len(y))), "at least two classes"),
+        (lambda X, y: diagnose(X, np.zeros(len(y))), "only one class, 0: there is nothing"),
         (lambda X, y: diagnose(X, y[:-1]), "same length"),
         (lambda X, y: diagnose(X, y, questions=["fate"]), "unknown 'fate'"),
-        (lambda X, y: diagnose(X, y, positive=5), "positive must be one of"),
+        (lambda X, y: diagnose(X, y, positive=5), "positive label 5 is not among the labels 0, 1"),
     ],
 )
 def test_bad_input_is_named(call, message):

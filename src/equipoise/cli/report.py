@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from equipoise.bench.job import Options, run_job
     from equipoise.bench.job.wishes import parse_cost, parse_duration
-    from equipoise.datasets.reading import read_problem
+    from equipoise.datasets.reading import read_table
 
     options = Options(
         positive=args.positive,
@@ -43,15 +43,15 @@ def run(args: argparse.Namespace) -> int:
         seed=args.seed,
     )
     if args.data is None:
-        from equipoise.bench.job.embedded import embedded_problem
+        from equipoise.bench.job.embedded import embedded_table
 
-        problem = embedded_problem()
+        table = embedded_table()
         options = Options(**{**vars(options), "positive": args.positive or "8"})
     else:
-        problem = read_problem(args.data, args.target, encoding=args.encoding)
-    for note in problem.notes:
+        table = read_table(args.data, args.target, encoding=args.encoding)
+    for note in table.notes:
         print(note)
-    paths = run_job(problem, options)
+    paths = run_job(table, options)
     print(f"Report: {paths['html']} (also report.md, report.json)")
     print(f"Model:  {paths['model']}")
     return 0

@@ -35,15 +35,21 @@ from equipoise.datasets.mixtures import (
     mixture_like,
 )
 from equipoise.datasets.profiles import PROFILES, Profile, class_counts
+from equipoise.datasets.reading import read_table
+from equipoise.datasets.schema import Column, Schema
+from equipoise.datasets.table import Table
 from equipoise.datasets.teacher_student import TeacherStudent, make_teacher_student
 
 __all__ = [
     "IMBLEARN_BENCHMARK",
     "PROFILES",
+    "Column",
     "Dataset",
     "GaussianMixture",
     "LabeledImages",
     "Profile",
+    "Schema",
+    "Table",
     "TeacherStudent",
     "apportion",
     "available_imblearn_benchmark",
@@ -74,5 +80,6 @@ __all__ = [
     "mixture_like",
     "read_idx",
     "read_labeled_images",
+    "read_table",
     "step_counts",
 ]

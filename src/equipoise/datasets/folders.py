@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from equipoise._core.checks import FloatArray
-from equipoise.datasets.reading import Problem
-from equipoise.datasets.schema import Column, Schema
+from equipoise.datasets.table import Table
 
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm"}
 LARGEST_SIDE = 32  # pixels a side that tables of pixels are made with
@@ -49,8 +50,8 @@ def read_images(
     return rows.reshape(len(rows), -1), (side, side, 3 if color else 1)
 
 
-def read_image_folder(folder: Path, side: int | None = None) -> Problem:
-    """Images under ``folder/CLASS/…`` as a problem. The size is that of the first image, at most 32 a side."""
+def read_image_folder(folder: Path, positive: Any = None, side: int | None = None) -> Table:
+    """Images under ``folder/CLASS/…`` as a table. The size is that of the first image, at most 32 a side."""
     classes = sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
     files = [(c.name, f) for c in classes for f in sorted(c.rglob("*")) if f.suffix.lower() in SUFFIXES]
     if not files:
@@ -59,7 +60,10 @@ def read_image_folder(folder: Path, side: int | None = None) -> Problem:
         )
     notes = [f"The folder {c.name!r} has no images." for c in classes if all(n != c.name for n, _ in files)]
     X, shape = read_images([f for _, f in files], side)
-    schema = Schema(tuple(Column(f"pixel{i}", "number", "float64") for i in range(X.shape[1])))
     notes.append(f"{len(X):,} images were scaled to {shape[0]}×{shape[1]} pixels.")
-    y = np.array([name for name, _ in files], dtype=object)
-    return Problem(X, y, schema, "folder", folder.name, notes, shape)
+    labels = np.array([name for name, _ in files], dtype=object)
+    names = [f"pixel{i}" for i in range(X.shape[1])]
+    table = Table.from_arrays(X, labels, positive, names=names, name=folder.name, target="folder")
+    return replace(
+        table, image_shape=shape, ids=np.array([str(f.relative_to(folder)) for _, f in files])
+    ).with_notes(*notes)

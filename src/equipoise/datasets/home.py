@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
-from collections.abc import Iterable, Iterator
+import zipfile
+import zlib
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import numpy.typing as npt
+
+from equipoise.datasets._memory import refuse_if_too_large
 
 DEBIAN_FASHION_MNIST = Path("/usr/share/datasets/fashion-mnist")  # Debian's package dataset-fashion-mnist
 
@@ -70,16 +76,15 @@ def load_npz(path: PathLike, *needed: str) -> dict[str, npt.NDArray[np.generic]]
 
     Only ``needed`` are read if any are named.
     """
-    import zipfile
-    import zlib
-
     source = Path(path)
     if not source.is_file():
         raise FileNotFoundError(f"no such file: {source}")
+    refuse_if_too_large(source, declared_npz_bytes(source, needed))
     try:
-        with np.load(source, allow_pickle=False) as archive:
-            if not isinstance(archive, np.lib.npyio.NpzFile):
+        with source.open("rb") as file:
+            if file.read(6) == np.lib.format.MAGIC_PREFIX:
                 raise ValueError("a single array")
+        with np.load(source, allow_pickle=False) as archive:
             absent = [key for key in needed if key not in archive.files]
             if absent:
                 raise KeyError(f"{source} lacks {', '.join(absent)}; it has {', '.join(archive.files)}")
@@ -88,3 +93,27 @@ def load_npz(path: PathLike, *needed: str) -> dict[str, npt.NDArray[np.generic]]
         raise ValueError(str(error.args[0])) from None
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(f"{source} is not a readable npz file (cut off or damaged?): {error}") from error
+
+
+def declared_npz_bytes(path: PathLike, names: Collection[str] = ()) -> int:
+    """Bytes that the arrays of an npz file declare in their headers; 0 for a file that is no npz.
+
+    Only ``names`` count if any are given.
+    """
+    total = 0
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for entry in archive.namelist():
+                if not names or entry.removesuffix(".npy") in names:
+                    with archive.open(entry) as file:
+                        total += _declared_bytes(file)
+    except (OSError, ValueError, EOFError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error):
+        return 0  # whoever reads it says what is wrong
+    return total
+
+
+def _declared_bytes(file: IO[bytes]) -> int:
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(file)
+    return math.prod(shape) * dtype.itemsize

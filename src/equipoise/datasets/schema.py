@@ -3,38 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-DATE_PATTERN = r"^\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})([T ].*)?$"
-IDENTIFIER_SHARE = 0.9  # a text column with so many different values for its rows names the rows
-MANY_CATEGORIES = 1000
-SECONDS_A_DAY = 86400.0
+from equipoise.datasets._columns import MISSING, Column, convert_column, infer_column
 
+__all__ = ["MISSING", "Column", "Schema", "read_columns", "refuse_duplicates"]
 
-@dataclass(frozen=True)
-class Column:
-    """A column's name, its kind (``number``, ``category`` or ``date``) and the dtype it was read with."""
-
-    name: str
-    kind: str
-    dtype: str
+_EXACT_IN_FLOAT32 = frozenset(["float32", "float16", "bool", "int8", "uint8", "int16", "uint16"])
 
 
 @dataclass(frozen=True)
 class Schema:
     """The columns that a model takes.
 
+    Examples
+    --------
     >>> table = pd.DataFrame({"age": [31, 40], "town": ["Ulm", "Bonn"], "gap": [None, None]})
-    >>> schema, notes = Schema.infer(table)
+    >>> schema, rows, notes = read_columns(table)
     >>> [(c.name, c.kind) for c in schema.columns]
     [('age', 'number'), ('town', 'category')]
     >>> notes
     ["Column 'gap' has no values: it was left out."]
-    >>> schema.apply(pd.DataFrame({"town": ["Ulm"]}))
+    >>> schema.convert(pd.DataFrame({"town": ["Ulm"]}))
     Traceback (most recent call last):
     ...
     ValueError: the table does not fit the model: it lacks the column 'age'
@@ -42,123 +37,155 @@ class Schema:
 
     columns: tuple[Column, ...]
 
+    @classmethod
+    def of_numbers(cls, names: Iterable[str], dtype: str = "float64") -> Schema:
+        """A schema for columns that are all numbers."""
+        return cls(tuple(Column(str(name), "number", dtype) for name in names))
+
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Kinds after :meth:`apply`, which turns dates into numbers."""
-        return tuple("category" if c.kind == "category" else "number" for c in self.columns)
+        """The kind of each column: ``number``, ``category``, ``text`` or ``date``."""
+        return tuple(c.kind for c in self.columns)
 
-    @classmethod
-    def infer(cls, frame: pd.DataFrame) -> tuple[Schema, list[str]]:
-        """Kinds of all columns, and sentences about those that were left out or need a look."""
-        refuse_duplicates([str(c) for c in frame.columns])
-        columns: list[Column] = []
-        notes: list[str] = []
-        for name in frame.columns:
-            kind, note = _kind(str(name), frame[name])
-            if note:
-                notes.append(note)
-            if kind:
-                columns.append(Column(str(name), kind, str(frame[name].dtype)))
-        if not columns:
-            raise ValueError(
-                "no column is left to learn from: " + (" ".join(notes) or "the table has only the target")
-            )
-        return cls(tuple(columns)), notes
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(c.name for c in self.columns)
 
-    def apply(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The columns in order, as floats and texts; a table that does not fit is refused, naming what
-        does not.
+    @property
+    def all_numbers(self) -> bool:
+        """Whether rows are a float array rather than a DataFrame."""
+        return set(self.kinds) <= {"number"}
+
+    @property
+    def float_type(self) -> Any:
+        """``float32`` where all columns are at most that precise and at least one is; otherwise ``float64``."""
+        types = {c.dtype for c in self.columns}
+        return np.float32 if "float32" in types and types <= _EXACT_IN_FLOAT32 else np.float64
+
+    def convert(self, rows: pd.DataFrame | npt.ArrayLike) -> Any:
+        """Later rows in the same form as those the schema was made from.
+
+        Parameters
+        ----------
+        rows
+            A table with at least these columns, in any order, or an array with as many columns.
+
+        Returns
+        -------
+        array or DataFrame
+            A float array if all columns are numbers, otherwise a DataFrame of floats and texts.
+
+        Raises
+        ------
+        ValueError
+            If a column is missing or is of another kind; the message names it.
         """
-        named = frame.rename(columns=str)
+        if not isinstance(rows, pd.DataFrame):
+            return self._convert_array(rows)
+        named = rows.rename(columns=str)
         refuse_duplicates(list(named.columns))
-        missing = [c.name for c in self.columns if c.name not in named.columns]
+        missing = [name for name in self.names if name not in named.columns]
         if missing:
             what = "column" if len(missing) == 1 else "columns"
             raise ValueError(
                 f"the table does not fit the model: it lacks the {what} {', '.join(map(repr, missing[:10]))}"
                 + (f" and {len(missing) - 10} more" if len(missing) > 10 else "")
             )
-        return pd.DataFrame({c.name: _convert(c, named[c.name]) for c in self.columns}, index=frame.index)
+        return _assemble(self, [convert_column(c, named[c.name]) for c in self.columns])
+
+    def _convert_array(self, rows: npt.ArrayLike) -> Any:
+        array = np.asarray(rows)
+        array = array.reshape(len(array), -1)
+        if array.shape[1] != len(self.columns):
+            raise ValueError(
+                f"the table does not fit the model: it has {array.shape[1]} columns, the model "
+                f"{len(self.columns)}"
+            )
+        if self.all_numbers and array.dtype.kind in "fiub":
+            return without_infinite(array.astype(self.float_type, copy=False))[0]
+        return self.convert(pd.DataFrame(array, columns=list(self.names)).infer_objects())
 
     def unknown(self, names: Iterable[str]) -> list[str]:
         """Columns that the model does not use."""
-        known = {c.name for c in self.columns}
+        known = set(self.names)
         return [name for name in names if name not in known]
 
     def to_json(self) -> list[dict[str, str]]:
-        return [{"name": c.name, "kind": c.kind, "dtype": c.dtype} for c in self.columns]
+        """Plain values for a file."""
+        return [asdict(c) for c in self.columns]
 
     @classmethod
-    def from_json(cls, saved: list[Mapping[str, str]]) -> Schema:
-        return cls(tuple(Column(c["name"], c["kind"], c["dtype"]) for c in saved))
+    def from_json(cls, saved: Iterable[Mapping[str, str]]) -> Schema:
+        """The schema that :meth:`to_json` wrote."""
+        return cls(tuple(Column(**dict(c)) for c in saved))
+
+
+def read_columns(frame: pd.DataFrame, block: npt.NDArray[Any] | None = None) -> tuple[Schema, Any, list[str]]:
+    """Infer what the columns are and convert them.
+
+    Parameters
+    ----------
+    frame
+        Columns to learn from.
+    block
+        The array that ``frame`` is a view of, if there is one that may be changed: its columns are then
+        not copied.
+
+    Returns
+    -------
+    schema, rows, notes
+        The columns kept, their values (a float array, or a DataFrame of floats and texts), and sentences about
+        columns that were left out or need a look.
+    """
+    refuse_duplicates([str(c) for c in frame.columns])
+    columns: list[Column] = []
+    values: list[Any] = []
+    places: list[int] = []
+    notes: list[str] = []
+    for place, name in enumerate(frame.columns):
+        column, converted, more = infer_column(str(name), frame[name])
+        notes += more
+        if column is not None:
+            columns.append(column)
+            values.append(converted)
+            places.append(place)
+    if not columns:
+        raise ValueError(
+            "no column is left to learn from: " + (" ".join(notes) or "the table has only the target")
+        )
+    schema = Schema(tuple(columns))
+    if block is not None and schema.all_numbers:
+        for new, (old, column_values) in enumerate(zip(places, values, strict=True)):
+            if new != old or not np.shares_memory(column_values, block):
+                block[:, new] = column_values
+        return schema, block[:, : len(places)], notes
+    return schema, _assemble(schema, values), notes
+
+
+def without_infinite(array: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], int]:
+    """Infinite values as missing, and how many there were; the array itself if there are none."""
+    step = 1 << 16
+    count = sum(int(np.isinf(array[i : i + step]).sum()) for i in range(0, len(array), step))
+    return (np.where(np.isinf(array), np.nan, array) if count else array), count
 
 
 def refuse_duplicates(names: list[str]) -> None:
+    """Refuse column names that occur twice."""
     twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if twice:
         raise ValueError(
-            f"column names must differ, got {', '.join(map(repr, twice))} more than once: rename or "
-            f"remove them"
+            f"column names must differ, got {', '.join(map(repr, twice))} more than once: rename or remove them"
         )
 
 
-def _kind(name: str, values: pd.Series[Any]) -> tuple[str, str]:
-    present = values.dropna()
-    if present.empty:
-        return "", f"Column {name!r} has no values: it was left out."
-    if pd.api.types.is_datetime64_any_dtype(values.dtype):
-        return "date", _date_note(name)
-    if pd.api.types.is_bool_dtype(values.dtype) or pd.api.types.is_numeric_dtype(values.dtype):
-        return "number", ""
-    text = present.astype(str)
-    sample = text.iloc[:: max(1, len(text) // 500)]
-    if sample.str.match(DATE_PATTERN).mean() > 0.95:
-        return "date", _date_note(name)
-    if (
-        pd.to_numeric(sample, errors="coerce").notna().all()
-        and pd.to_numeric(text, errors="coerce").notna().all()
-    ):
-        return "number", ""
-    different = text.nunique()
-    if different > 50 and different > IDENTIFIER_SHARE * len(text):
-        return "", (
-            f"Column {name!r} has a different text in almost every row, as a name or number of the row has: "
-            "it was left out."
-        )
-    if different > MANY_CATEGORIES:
-        return "category", (
-            f"Column {name!r} has {different:,} categories; each is encoded by the class shares seen with "
-            f"it. "
-            "If it identifies a person or an event rather than a kind, remove it."
-        )
-    return "category", ""
-
-
-def _date_note(name: str) -> str:
-    return (
-        f"Column {name!r} holds dates, read as days since 1970. If the weekday, the month or the time "
-        f"since an "
-        "event matters, add that as a column; if later rows are to be predicted from earlier ones, do not "
-        "trust shuffled folds."
-    )
-
-
-def _convert(column: Column, values: pd.Series[Any]) -> pd.Series[Any]:
-    if column.kind == "category":
-        return (
-            values.astype(object).where(values.isna(), values.astype(str)).where(values.notna(), "(missing)")
-        )
-    if column.kind == "date":
-        dates = pd.to_datetime(values, errors="coerce", utc=True, format="mixed")
-        _refuse(column, values, dates.isna(), "dates")
-        epoch = pd.Timestamp(0, tz="UTC")
-        return (dates - epoch).dt.total_seconds() / SECONDS_A_DAY
-    numbers = pd.to_numeric(values, errors="coerce").astype(np.float64)
-    _refuse(column, values, numbers.isna(), "numbers")
-    return numbers.where(np.isfinite(numbers), np.nan)
-
-
-def _refuse(column: Column, values: pd.Series[Any], failed: pd.Series[bool], what: str) -> None:
-    wrong = failed & values.notna()
-    if wrong.any():
-        raise ValueError(f"column {column.name!r} must hold {what}, got {values[wrong].iloc[0]!r}")
+def _assemble(schema: Schema, values: list[Any]) -> Any:
+    if not schema.all_numbers:
+        columns = {
+            name: pd.Series(v).reset_index(drop=True) for name, v in zip(schema.names, values, strict=True)
+        }
+        return pd.DataFrame(columns)
+    columns_first = np.empty((len(values), len(values[0])), dtype=schema.float_type)
+    for row, column in zip(columns_first, values, strict=True):
+        row[:] = column
+    return columns_first.T

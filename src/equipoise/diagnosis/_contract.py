@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from equipoise._core.checks import FloatArray, IntArray
 from equipoise._core.random import as_generator, derive_seed
+from equipoise.datasets.table import Table
 from equipoise.report import Block
 
 MOST_CATEGORIES = 10
@@ -30,35 +31,37 @@ class Finding:
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows to ask about.
+    """The table to ask about, and the seed that every question draws its own stream from."""
 
-    Attributes
-    ----------
-    X
-        All rows: a float array, or a DataFrame of numbers and texts with ``kinds``.
-    y
-        Class codes of all rows.
-    classes, names
-        Labels by code; names of the columns.
-    seed
-        Every question draws its own stream from it.
-    """
-
-    X: Any
-    y: IntArray
-    classes: tuple[Any, ...]
-    names: tuple[str, ...]
-    kinds: tuple[str, ...] = ()
+    table: Table
     seed: int = 0
 
-    @cached_property
+    @property
+    def X(self) -> Any:
+        return self.table.X
+
+    @property
+    def y(self) -> IntArray:
+        return self.table.y
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        return self.table.classes
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.table.schema.names
+
+    @property
     def counts(self) -> IntArray:
-        return np.bincount(self.y, minlength=len(self.classes))
+        return self.table.counts
 
     @property
     def rare(self) -> int:
-        """The code of the rarest class; of two equal ones the last."""
-        return len(self.counts) - 1 - int(self.counts[::-1].argmin())
+        return self.table.rare
+
+    def label(self, code: int) -> str:
+        return self.table.label(code)
 
     def random(self, name: str) -> np.random.Generator:
         return as_generator(derive_seed(self.seed, name))
@@ -77,21 +80,18 @@ class Sample:
 
     def encoded(self, rows: IntArray) -> FloatArray:
         """Those rows as numbers on one scale: median for missing, one-hot for the commonest categories."""
-        if not self.kinds:
-            return standardize(np.asarray(self.X[rows], dtype=np.float64))
-        part = self.X.iloc[rows]
+        part = self.table.rows(rows)
+        if not isinstance(part, pd.DataFrame):
+            return standardize(np.asarray(part, dtype=np.float64))
         columns: list[FloatArray] = []
-        for name, kind in zip(self.names, self.kinds, strict=True):
+        for name, kind in zip(self.names, self.table.kinds, strict=True):
             values = part[name]
-            if kind == "number":
+            if kind in ("number", "date"):
                 columns.append(standardize(values.to_numpy(dtype=np.float64)[:, None]))
             else:
                 common = values.value_counts().index[:MOST_CATEGORIES]
                 columns.append((values.to_numpy()[:, None] == common.to_numpy()[None]) / np.sqrt(2.0))
         return np.concatenate(columns, axis=1)
-
-    def label(self, code: int) -> str:
-        return f"“{self.classes[code]}”"
 
 
 def standardize(X: FloatArray) -> FloatArray:

@@ -9,16 +9,15 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
-from equipoise._core.checks import check_members, check_same_length
+from equipoise._core.checks import check_members
 from equipoise._core.progress import Progress
 from equipoise._core.random import RandomState, draw_seed
-from equipoise.datasets.schema import Schema
+from equipoise.datasets.table import Table
 from equipoise.diagnosis._contract import Finding, Sample
 from equipoise.report import Block, Note, Section
 
@@ -65,7 +64,7 @@ def question_names() -> list[str]:
 
 def diagnose(
     X: Any,
-    y: npt.ArrayLike,
+    y: npt.ArrayLike | None = None,
     *,
     positive: Any = None,
     questions: Iterable[str] | None = None,
@@ -77,7 +76,7 @@ def diagnose(
     Parameters
     ----------
     X, y
-        Rows (array or DataFrame) and labels.
+        Rows (array or DataFrame) and labels, or a :class:`~equipoise.datasets.Table` alone.
     positive
         The label to find; with many classes the question becomes "this one or another?".
     questions
@@ -89,7 +88,8 @@ def diagnose(
     -----
     A question that fails is answered by a note that says so; the others go on.
     """
-    sample = X if isinstance(X, Sample) else make_sample(X, y, positive, draw_seed(random_state))
+    table = X if isinstance(X, Table) else Table.from_arrays(X, cast(Any, y), positive)
+    sample = Sample(table, draw_seed(random_state))
     known = _questions()
     wanted = list(known) if questions is None else list(questions)
     check_members("questions", wanted, list(known))
@@ -118,28 +118,3 @@ def _ask(name: str, module: ModuleType, sample: Sample) -> Finding:
     seconds = round(time.perf_counter() - started, 2)
     values = {**finding.values, "seconds": seconds}
     return Finding(name, module.QUESTION, answer, finding.level, values, finding.blocks)
-
-
-def make_sample(X: Any, y: npt.ArrayLike, positive: Any, seed: int) -> Sample:
-    check_same_length(X=X, y=y)
-    labels, codes = np.unique(np.asarray(y), return_inverse=True)
-    if len(labels) < 2:
-        raise ValueError(f"y must have at least two classes, got only {labels.tolist()!r}")
-    classes: tuple[Any, ...] = tuple(labels.tolist())
-    if positive is not None:
-        if positive not in classes:
-            raise ValueError(f"positive must be one of the labels {list(classes)!r}, got {positive!r}")
-        codes = (codes == classes.index(positive)).astype(np.int64)
-        classes = (classes[1 - classes.index(positive)] if len(classes) == 2 else f"not {positive}", positive)
-    if isinstance(X, pd.DataFrame):
-        schema, _ = Schema.infer(X)
-        typed = schema.apply(X)
-        names = tuple(c.name for c in schema.columns)
-        if "category" in schema.kinds:
-            return Sample(typed, codes, classes, names, schema.kinds, seed)
-        X = typed.to_numpy(dtype=np.float64)
-    else:
-        X = np.asarray(X)
-        X = X.reshape(len(X), -1)
-        names = tuple(f"column {i}" for i in range(X.shape[1]))
-    return Sample(X, codes.astype(np.int64), classes, names, (), seed)

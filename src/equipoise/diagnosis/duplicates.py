@@ -13,7 +13,7 @@ QUESTION = "Are there duplicates, and do they agree on the label?"
 
 def row_hashes(sample: Sample) -> np.ndarray:
     """One number a row, equal for equal rows."""
-    if sample.kinds:
+    if isinstance(sample.X, pd.DataFrame):
         return pd.util.hash_pandas_object(sample.X, index=False).to_numpy()
     if (
         len(sample.X) * sample.X.shape[1] > 50_000_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 from scipy.stats import rankdata
 
 from equipoise.diagnosis._contract import Finding, Sample
@@ -64,16 +65,18 @@ def ask(sample: Sample) -> Finding:
     target = sample.y[rows] == sample.rare
     scores = []
     for i, name in enumerate(sample.names):
-        if sample.kinds:
+        if isinstance(sample.X, pd.DataFrame):
             values = sample.X[name].to_numpy()[rows]
-            number = sample.kinds[i] == "number"
+            number = sample.table.kinds[i] in ("number", "date")
         else:
             values, number = sample.X[rows, i], True
-        with np.errstate(all="ignore"):
-            alone = (
-                column_auc(values.astype(np.float64), target) if number else _category_purity(values, target)
+        if number:
+            values = values.astype(np.float64)
+            scores.append(
+                max(column_auc(values, target), column_auc(np.isnan(values).astype(np.float64), target))
             )
-        scores.append(alone)
+        else:
+            scores.append(_category_purity(values, target))
     order = np.argsort(scores)[::-1]
     given = [sample.names[i] for i in order if scores[i] >= GIVEN_AWAY]
     mine = np.flatnonzero(sample.y == sample.rare)

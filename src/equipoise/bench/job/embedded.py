@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from equipoise.datasets import load_digits_imbalanced
-from equipoise.datasets.reading import Problem
-from equipoise.datasets.schema import Column, Schema
+from dataclasses import replace
+
+from equipoise.datasets import Table, load_digits_imbalanced
 
 
-def embedded_problem() -> Problem:
+def embedded_table() -> Table:
     """1,395 digits of which 45 are eights: find the eights."""
     data = load_digits_imbalanced(counts={digit: 45 if digit == 8 else 150 for digit in range(10)})
-    schema = Schema(tuple(Column(name, "number", "float64") for name in data.feature_names))
-    notes = ["An embedded set: scikit-learn's 8×8 digits, thinned so that eights are rare."]
-    return Problem(data.table, data.y, schema, "digit", "Digits", notes, (8, 8, 1))
+    table = Table.from_arrays(data.table, data.y, names=data.feature_names, name="Digits", target="digit")
+    note = "An embedded set: scikit-learn's 8×8 digits, thinned so that eights are rare."
+    return replace(table, image_shape=(8, 8, 1)).with_notes(note)

@@ -75,16 +75,7 @@ class FittedModel:
 
     def predict_proba(self, table: pd.DataFrame | npt.NDArray[Any]) -> FloatArray:
         """Probabilities at ``prior`` for a table whose columns fit."""
-        if isinstance(table, pd.DataFrame):
-            typed = self.schema.apply(table)
-            X: Any = typed if "category" in self.schema.kinds else typed.to_numpy(dtype=np.float64)
-        else:
-            X = np.asarray(table, dtype=np.float64).reshape(len(table), -1)
-            if X.shape[1] != len(self.schema.columns):
-                raise ValueError(
-                    f"the table does not fit the model: it has {X.shape[1]} columns, the model "
-                    f"{len(self.schema.columns)}"
-                )
+        X = self.schema.convert(table)
         raw = np.zeros((len(X), len(self.classes)))
         raw[:, self.pipeline.classes_] = self.pipeline.predict_proba(X)
         return correct_prior(raw, self.trained_prior, self.prior)

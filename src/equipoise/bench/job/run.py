@@ -15,16 +15,17 @@ import equipoise
 from equipoise._core.checks import FloatArray, IntArray
 from equipoise._core.random import derive_seed
 from equipoise.bench.compare.folds import fit_candidate, tune
-from equipoise.bench.compare.result import Comparison, as_task, compare
+from equipoise.bench.compare.result import Comparison, compare
 from equipoise.bench.compare.schedule import fingerprint
 from equipoise.bench.compare.verdict import Verdict, judge
 from equipoise.bench.job.model import FittedModel, save_model, versions, without_samplers
 from equipoise.bench.job.operating import OperatingPoint, choose, operating_point
 from equipoise.bench.job.sections import operating_section, summary_section, treatments_section
 from equipoise.bench.treatments import Task
-from equipoise.datasets.reading import Problem, check_classes
-from equipoise.diagnosis import Diagnosis, Sample, diagnose
-from equipoise.report import Note, Report, Section, Table, Text
+from equipoise.datasets import Table
+from equipoise.diagnosis import Diagnosis, diagnose
+from equipoise.report import Note, Report, Section, Text
+from equipoise.report import Table as TableBlock
 
 MOST_ROWS = 20_000
 
@@ -44,13 +45,13 @@ class Options:
     verbose: bool | None = None
 
 
-def run_job(problem: Problem, options: Options) -> dict[str, Path]:
+def run_job(table: Table, options: Options) -> dict[str, Path]:
     """Write ``report.html``, ``report.md``, ``report.json`` and ``model/`` under ``options.out``."""
     started = time.monotonic()
-    task = problem_task(problem, options)
+    task = table_task(table, options)
     out = Path(options.out)
     small, notes = subsample(task, options.seed)
-    diagnosis = _diagnose(problem, task, options)
+    diagnosis = _diagnose(table, task, options)
     left = max(5.0, 0.85 * (options.budget - (time.monotonic() - started)))
     unfinished = out / ".unfinished"
     result = compare(
@@ -59,35 +60,27 @@ def run_job(problem: Problem, options: Options) -> dict[str, Path]:
     )  # fmt: skip
     result.notes.extend(notes)
     verdict = verdict_of(result)
-    model, point, held_out, truth = finish(problem, result, verdict, options)
-    report = build_report(problem, task, result, verdict, point, held_out, truth, diagnosis, options)
+    model, point, held_out, truth = finish(table, result, verdict, options)
+    report = build_report(table, task, result, verdict, point, held_out, truth, diagnosis, options)
     paths = report.write(out)
     paths["model"] = save_model(model, out / "model")
     shutil.rmtree(unfinished, ignore_errors=True)
     return paths
 
 
-def problem_task(problem: Problem, options: Options) -> Task:
-    """Codes and classes, with the question that ``--positive`` asks."""
-    labels: Any = problem.y
-    known = {str(label): label for label in dict.fromkeys(labels.tolist())}
-    positive = None
+def table_task(table: Table, options: Options) -> Task:
+    """The task with the question that ``--positive`` asks."""
     if options.positive is not None:
-        if options.positive not in known:
-            shown = ", ".join(map(repr, list(known)[:12]))
-            raise ValueError(f"--positive {options.positive!r} is not among the labels {shown}")
-        positive = known[options.positive]
-        check_classes(np.where(labels == positive, options.positive, "other"), name=problem.target)
-    else:
-        check_classes(labels, name=problem.target)
-    task = as_task(problem.X, labels, positive=positive, cost=options.cost)
-    if options.cost is not None and not task.binary:
+        table = table.with_positive(options.positive)
+    table.check_classes()
+    if options.cost is not None and not table.binary:
         raise ValueError(
-            f"--cost needs a question with two answers, and {problem.target!r} has {task.n_classes} classes: "
+            f"--cost needs a question with two answers, and {table.target!r} has {table.n_classes} classes: "
             "name the one to find with --positive"
         )
-    kinds = problem.schema.kinds if "category" in problem.schema.kinds else ()
-    return replace(task, kinds=kinds, image_shape=problem.image_shape)
+    plain = {"date": "number", "text": "category"}
+    kinds = () if table.schema.all_numbers else tuple(plain.get(kind, kind) for kind in table.kinds)
+    return Task(table.X, table.y, table.classes, kinds, options.cost, table.image_shape)
 
 
 def subsample(task: Task, seed: int, most: int = MOST_ROWS) -> tuple[Task, list[str]]:
@@ -124,7 +117,7 @@ def held_out_predictions(result: Comparison, name: str) -> FloatArray:
 
 
 def finish(
-    problem: Problem, result: Comparison, verdict: Verdict, options: Options
+    table: Table, result: Comparison, verdict: Verdict, options: Options
 ) -> tuple[FittedModel, OperatingPoint, FloatArray, IntArray]:
     """Fit the recommended treatment to all compared rows, and choose its threshold on held-out predictions."""
     treatment, task = result.treatments[verdict.recommended], result.task
@@ -142,8 +135,8 @@ def finish(
         wish = "the most probable class at the prior it was trained to"
     point = operating_point(held_out, truth, prior, weights, prior, wish, options.seed)
     info = {
-        "target": problem.target,
-        "data": problem.name,
+        "target": table.target,
+        "data": table.name,
         "rows": len(task.y),
         "fingerprint": fingerprint(task),
         "treatment": treatment.name,
@@ -154,7 +147,7 @@ def finish(
     }
     model = FittedModel(
         pipeline=without_samplers(fitted),
-        schema=problem.schema,
+        schema=table.schema,
         classes=task.classes,
         weights=weights,
         prior=prior,
@@ -167,14 +160,13 @@ def finish(
     return model, point, held_out, truth
 
 
-def _diagnose(problem: Problem, task: Task, options: Options) -> Diagnosis:
-    names = tuple(c.name for c in problem.schema.columns)
-    sample = Sample(task.X, task.y, task.classes, names, task.kinds, options.seed)
-    return diagnose(sample, task.y, verbose=options.verbose)
+def _diagnose(table: Table, task: Task, options: Options) -> Diagnosis:
+    asked = replace(table, y=task.y, classes=task.classes)
+    return diagnose(asked, random_state=options.seed, verbose=options.verbose)
 
 
 def build_report(
-    problem: Problem,
+    table: Table,
     task: Task,
     result: Comparison,
     verdict: Verdict,
@@ -186,7 +178,7 @@ def build_report(
 ) -> Report:
     """All sections from all results."""
     counts = task.counts
-    facts: list[tuple[str, ...]] = [("Rows", f"{len(task.y):,}", f"{len(problem.schema.columns):,} columns")]
+    facts: list[tuple[str, ...]] = [("Rows", f"{len(task.y):,}", f"{len(table.schema.columns):,} columns")]
     rare = int(counts.argmin())
     facts.append(
         (
@@ -203,8 +195,8 @@ def build_report(
     sections.append(diagnosis.section())
     sections.append(treatments_section(result, verdict))
     sections.append(operating_section(result, point, held_out, truth))
-    sections.append(_data_section(problem))
-    question = f"Is it “{task.classes[1]}”?" if task.binary else f"Which {problem.target}?"
+    sections.append(_data_section(table))
+    question = f"Is it “{task.classes[1]}”?" if task.binary else f"Which {table.target}?"
     data = {
         "recommended": verdict.recommended,
         "best": verdict.best,
@@ -214,25 +206,25 @@ def build_report(
         "operating_point": {"threshold": point.threshold, "weights": point.weights, "figures": point.figures},
         "counts": dict(zip(map(str, task.classes), counts.tolist(), strict=True)),
         "diagnosis": diagnosis.to_json(),
-        "notes": problem.notes + result.notes,
+        "notes": [*table.notes, *result.notes],
         "versions": versions(),
     }
     ratio = f"{counts.max() / counts.min():.0f} to 1"
     subtitle = f"{question} {len(task.y):,} rows, {task.n_classes} classes, imbalance {ratio}."
     return Report(
-        f"{problem.name}: a report on imbalanced data", sections, subtitle=subtitle, data=data,
+        f"{table.name}: a report on imbalanced data", sections, subtitle=subtitle, data=data,
         footer=f"Equipoise {equipoise.__version__}, seed {options.seed}.",
     )  # fmt: skip
 
 
-def _data_section(problem: Problem) -> Section:
-    blocks: list[Any] = [Text(f"Read from {problem.name}; the target is “{problem.target}”.")]
-    blocks += [Note(note) for note in problem.notes]
-    rows = [[c.name, c.kind, c.dtype] for c in problem.schema.columns[:200]]
+def _data_section(table: Table) -> Section:
+    blocks: list[Any] = [Text(f"Read from {table.name}; the target is “{table.target}”.")]
+    blocks += [Note(note) for note in table.notes]
+    rows = [[c.name, c.kind, c.dtype] for c in table.schema.columns[:200]]
     blocks.append(
-        Table(["column", "kind", "dtype"], rows, caption="The columns that the model uses (first 200).")
+        TableBlock(["column", "kind", "dtype"], rows, caption="The columns that the model uses (first 200).")
     )
     blocks.append(
-        Table(["package", "version"], [[k, v] for k, v in versions().items()], caption="Made with.")
+        TableBlock(["package", "version"], [[k, v] for k, v in versions().items()], caption="Made with.")
     )
     return Section("Data", blocks)

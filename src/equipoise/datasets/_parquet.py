@@ -1,0 +1,119 @@
+"""Parquet files and folders of their parts, read with at most one copy of the numbers in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from equipoise.datasets._memory import refuse_if_too_large
+
+SUFFIXES = (".parquet", ".pq")
+
+
+def parquet_parts(source: Path) -> list[Path]:
+    """The file itself, or all Parquet files below a folder, in the order of their paths."""
+    if source.is_file():
+        return [source]
+    return [
+        f for f in sorted(source.rglob("*"))
+        if f.is_file() and f.suffix in SUFFIXES and not f.name.startswith((".", "_"))
+    ]  # fmt: skip
+
+
+class ParquetTable:
+    """Parquet parts with the same columns.
+
+    Attributes
+    ----------
+    names
+        The columns.
+    n_rows
+        Rows in all parts.
+    """
+
+    def __init__(self, source: Path) -> None:
+        parquet = _pyarrow_parquet()
+        self.source = source
+        self.files: list[Any] = []
+        for path in parquet_parts(source):
+            with _readable(path):
+                file = parquet.ParquetFile(path)
+                texts = [f.name for f in file.schema_arrow if _is_text(f.type)]
+                self.files.append(parquet.ParquetFile(path, read_dictionary=texts) if texts else file)
+        if not self.files:
+            raise ValueError(f"{source} has no Parquet file")
+        self.schema = self.files[0].schema_arrow
+        self.names: list[str] = list(self.schema.names)
+        self.n_rows = sum(file.metadata.num_rows for file in self.files)
+        for path, file in zip(parquet_parts(source), self.files, strict=True):
+            if list(file.schema_arrow.names) != self.names:
+                raise ValueError(
+                    f"{path} has other columns than {parquet_parts(source)[0]}: the parts must agree"
+                )
+        groups = [f.metadata.row_group(i) for f in self.files for i in range(f.metadata.num_row_groups)]
+        stored = sum(group.total_byte_size for group in groups)
+        refuse_if_too_large(source, max(stored, self.n_rows * len(self.names) * 4))
+
+    def frame(self, columns: Collection[str]) -> pd.DataFrame:
+        """Those columns of all parts."""
+        import pyarrow
+
+        with _readable(self.source):
+            tables = [file.read(columns=list(columns)) for file in self.files]
+            return pyarrow.concat_tables(tables, promote_options="permissive").to_pandas()
+
+    def numbers(self, columns: list[str]) -> npt.NDArray[Any] | None:
+        """All rows of columns that are plain numbers, as one array; ``None`` if a column is not."""
+        types = [self.schema.field(name).type for name in columns]
+        if not columns or not all(_is_number(t) for t in types):
+            return None
+        precise = all(str(t) in ("float", "halffloat") for t in types)
+        kind = np.dtype(np.float32 if precise else np.float64)
+        refuse_if_too_large(self.source, self.n_rows * len(columns) * kind.itemsize)
+        block = np.empty((len(columns), self.n_rows), dtype=kind)
+        start = 0
+        with _readable(self.source):
+            for file in self.files:
+                for batch in file.iter_batches(columns=columns):
+                    stop = start + batch.num_rows
+                    for row, name in zip(block, columns, strict=True):
+                        row[start:stop] = batch.column(name).to_numpy(zero_copy_only=False)
+                    start = stop
+        return block.T
+
+
+def _is_number(kind: Any) -> bool:
+    import pyarrow
+
+    return bool(pyarrow.types.is_floating(kind) or pyarrow.types.is_integer(kind))
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow
+
+    return bool(pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind))
+
+
+def _pyarrow_parquet() -> Any:
+    try:
+        import pyarrow.parquet
+    except ImportError as error:
+        raise ImportError("Parquet needs pyarrow: pip install 'equipoise[report]'") from error
+    return pyarrow.parquet
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    import pyarrow
+
+    try:
+        yield
+    except (pyarrow.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"{path} is not readable Parquet (cut off or damaged?): {reason}") from error

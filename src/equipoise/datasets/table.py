@@ -1,0 +1,376 @@
+"""The table that walks from a file or an array through diagnosis and comparison to the model."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from equipoise._core.checks import FloatArray, IntArray, check_same_length
+from equipoise.datasets._columns import column_of, convert_values
+from equipoise.datasets.labels import choose_positive, code_labels
+from equipoise.datasets.schema import Schema, read_columns, refuse_duplicates, without_infinite
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows, class codes and what is known about them.
+
+    Attributes
+    ----------
+    X
+        A float array if all columns are numbers (``float32`` if no column is more precise than that, otherwise
+        ``float64``), else a DataFrame of floats and texts. Missing numbers are NaN, missing texts
+        ``"(missing)"``; dates are seconds since 1970.
+    y
+        Class codes. With two classes, 1 is the positive one.
+    classes
+        Labels by code.
+    schema
+        The columns of ``X``; it converts later rows to the same form.
+    name, target
+        What the table and the column with the labels are called.
+    notes
+        Sentences about what was left out, merged or read in a special way.
+    image_shape
+        Height, width and channels where the columns are pixels.
+    groups
+        A code for each row that is equal for rows that belong together (one patient, one customer).
+    time
+        A number for each row that grows with time.
+    ids
+        What a row is called; predictions carry it.
+    row_values
+        Columns kept for costs by row, such as an amount.
+
+    Examples
+    --------
+    >>> table = Table.from_arrays([[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]], ["a", "b", "a"])
+    >>> table.classes, table.y.tolist(), table.counts.tolist()
+    (('a', 'b'), [0, 1, 0], [2, 1])
+    >>> table.take([1, 2]).X.tolist()
+    [[3.0, 4.0], [5.0, 7.0]]
+    """
+
+    X: Any
+    y: IntArray
+    classes: tuple[Any, ...]
+    schema: Schema
+    name: str = "table"
+    target: str = "y"
+    notes: tuple[str, ...] = ()
+    image_shape: tuple[int, int, int] | None = None
+    groups: IntArray | None = None
+    time: FloatArray | None = None
+    ids: npt.NDArray[Any] | None = None
+    row_values: Mapping[str, FloatArray] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        named = {"groups": self.groups, "time": self.time, "ids": self.ids, **self.row_values}
+        check_same_length(X=self.X, y=self.y, **{k: v for k, v in named.items() if v is not None})
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{c!r}: {n:,}" for c, n in zip(self.classes, self.counts, strict=True))
+        return f"Table({self.name!r}, {len(self):,} rows, {len(self.schema.columns)} columns, {{{counts}}})"
+
+    @cached_property
+    def counts(self) -> IntArray:
+        """Rows of each class."""
+        return np.bincount(self.y, minlength=self.n_classes)
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return len(self.classes)
+
+    @property
+    def binary(self) -> bool:
+        """Whether there are two classes."""
+        return self.n_classes == 2
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kind of each column: ``number``, ``category``, ``text`` or ``date``."""
+        return self.schema.kinds
+
+    @property
+    def prior(self) -> FloatArray:
+        """The share of each class."""
+        return self.counts / len(self.y)
+
+    @property
+    def rare(self) -> int:
+        """The code of the rarest class; of two equally rare ones the last."""
+        return self.n_classes - 1 - int(self.counts[::-1].argmin())
+
+    def label(self, code: int) -> str:
+        """The label of a class, in quotation marks."""
+        return f"“{self.classes[code]}”"
+
+    def rows(self, index: npt.ArrayLike) -> Any:
+        """The rows of ``X`` named by ``index``, as an array or a DataFrame."""
+        chosen = np.asarray(index)
+        return self.X.iloc[chosen] if isinstance(self.X, pd.DataFrame) else self.X[chosen]
+
+    def take(self, index: npt.ArrayLike) -> Table:
+        """The table with only the rows named by ``index`` (numbers or a mask), in their order."""
+        chosen = np.asarray(index)
+        if chosen.dtype == bool:
+            chosen = np.flatnonzero(chosen)
+
+        def part(values: Any) -> Any:
+            return None if values is None else values[chosen]
+
+        X = self.rows(chosen)
+        return replace(
+            self,
+            X=X.reset_index(drop=True) if isinstance(X, pd.DataFrame) else X,
+            y=self.y[chosen],
+            groups=part(self.groups),
+            time=part(self.time),
+            ids=part(self.ids),
+            row_values={name: values[chosen] for name, values in self.row_values.items()},
+        )
+
+    def with_positive(self, positive: Any) -> Table:
+        """The question "is it ``positive`` or not?" about the same rows."""
+        y, classes = choose_positive(self.y, self.classes, positive)
+        return replace(self, y=y, classes=classes)
+
+    def with_notes(self, *notes: str) -> Table:
+        """The table with more notes."""
+        return replace(self, notes=(*self.notes, *notes))
+
+    def check_classes(self, least: int = 4) -> None:
+        """Refuse a class with fewer than ``least`` rows, which folds could not hold.
+
+        Raises
+        ------
+        ValueError
+            With the labels and their counts.
+        """
+        rare = [f"{self.classes[c]!r} ({n})" for c, n in enumerate(self.counts) if n < least]
+        if rare:
+            shown = ", ".join(rare[:8]) + (f" and {len(rare) - 8} more" if len(rare) > 8 else "")
+            raise ValueError(
+                f"too few rows of {shown}: nested folds need {least} of every class; remove or merge these "
+                "labels, collect more, or ask about one class with --positive LABEL"
+            )
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: pd.DataFrame,
+        target: str | None,
+        positive: Any = None,
+        group: str | None = None,
+        time: str | None = None,
+        id: str | None = None,
+        drop: Collection[str] = (),
+        keep_values: Collection[str] = (),
+        *,
+        name: str = "table",
+    ) -> Table:
+        """Read a DataFrame whose column ``target`` has the labels.
+
+        Parameters
+        ----------
+        frame
+            One row for each thing to classify.
+        target
+            The column with the labels. Rows without a label are left out.
+        positive
+            The label to find. By default the rarer one of two; with many labels the question becomes
+            "this one or another?".
+        group, time, id
+            Columns that say which rows belong together, when a row was recorded, and what it is called. They
+            are not learned from.
+        drop
+            Other columns that must not be learned from.
+        keep_values
+            Columns of numbers that costs by row need. They are learned from, too.
+        name
+            What to call the table.
+
+        Returns
+        -------
+        Table
+
+        Raises
+        ------
+        ValueError
+            If a named column is absent, if there are fewer than two labels, or if the target looks like a
+            regression's.
+        """
+        frame = frame.set_axis([str(c) for c in frame.columns], axis=1)
+        aside = aside_columns(list(frame.columns), target, group, time, id, drop, keep_values)
+        features = frame[[c for c in frame.columns if c not in aside]]
+        return build_table(
+            features, frame, target=str(target), positive=positive, group=group, time=time, id=id,
+            keep_values=keep_values, name=name,
+        )  # fmt: skip
+
+    @classmethod
+    def from_arrays(
+        cls,
+        X: Any,
+        y: npt.ArrayLike,
+        positive: Any = None,
+        groups: npt.ArrayLike | None = None,
+        time: npt.ArrayLike | None = None,
+        names: Sequence[str] | None = None,
+        *,
+        name: str = "table",
+        target: str = "y",
+    ) -> Table:
+        """Read rows and labels that are in memory.
+
+        Parameters
+        ----------
+        X
+            An array (all columns are kept), or a DataFrame, whose columns are read as :meth:`from_frame` does.
+        y
+            One label a row.
+        positive
+            As in :meth:`from_frame`.
+        groups, time
+            One value a row, equal for rows that belong together; one value a row that grows with time.
+        names
+            Names of an array's columns.
+        name, target
+            What to call the table and its labels.
+
+        Returns
+        -------
+        Table
+        """
+        check_same_length(X=X, y=y)
+        if isinstance(X, pd.DataFrame):
+            schema, rows, notes = read_columns(X.set_axis([str(c) for c in X.columns], axis=1))
+        else:
+            schema, rows, notes = _read_array(X, names)
+        codes, classes, more = code_labels(np.ravel(np.asarray(y)), target, positive)
+        when = None if time is None else pd.Series(np.asarray(time))
+        return cls(
+            rows, codes, classes, schema, name, target, tuple(notes + more),
+            groups=None if groups is None else _group_codes(pd.Series(np.asarray(groups))),
+            time=None if when is None else _number_in_every_row("time", when, "a date or a number"),
+        )  # fmt: skip
+
+
+def aside_columns(
+    names: list[str],
+    target: str | None,
+    group: str | None,
+    time: str | None,
+    id: str | None,
+    drop: Collection[str] = (),
+    keep_values: Collection[str] = (),
+) -> set[str]:
+    """The columns that are not learned from, after a check that all that were named exist."""
+    refuse_duplicates(names)
+    if target is None:
+        raise ValueError(f"name the column to predict with --target; there are {listed(names)}")
+    special = [c for c in (target, group, time, id) if c is not None]
+    for column in (*special, *drop, *keep_values):
+        if column not in names:
+            raise ValueError(f"there is no column {column!r}; there are {listed(names)}")
+    if target in (group, time, id, *drop):
+        raise ValueError(f"the target {target!r} cannot be a group, a time, an id or dropped as well")
+    aside = {*special, *drop}
+    if aside >= set(names):
+        raise ValueError(f"there is no column besides {listed(sorted(aside))}: nothing to learn from")
+    return aside
+
+
+def build_table(
+    features: pd.DataFrame,
+    aside: pd.DataFrame,
+    *,
+    target: str,
+    positive: Any = None,
+    group: str | None = None,
+    time: str | None = None,
+    id: str | None = None,
+    keep_values: Collection[str] = (),
+    name: str = "table",
+    block: npt.NDArray[Any] | None = None,
+) -> Table:
+    """A table from the columns to learn from and those that stand aside (see :func:`read_columns`)."""
+    if aside.empty:
+        raise ValueError(f"{name} has a header but no rows: nothing to learn from")
+    notes: list[str] = []
+    complete = np.ones(len(aside), dtype=bool)
+    for column in [c for c in (target, time) if c is not None]:
+        empty = aside[column].isna().to_numpy()
+        complete &= ~empty
+        if empty.any():
+            notes.append(f"{int(empty.sum()):,} rows have no value in {column!r}: they were left out.")
+    if not complete.all():
+        features, aside, block = features[complete], aside[complete].reset_index(drop=True), None
+        if aside.empty:
+            raise ValueError(f"no row of {name} has a value in {target!r}: nothing to learn from")
+    codes, classes, merged = code_labels(aside[target].to_numpy(), target, positive)
+    schema, X, more = read_columns(features.reset_index(drop=True), block)
+    return Table(
+        X, codes, classes, schema, name, target, tuple(notes + merged + more),
+        groups=None if group is None else _group_codes(aside[group]),
+        time=None if time is None else _number_in_every_row(time, aside[time], "a date or a number"),
+        ids=None if id is None else aside[id].to_numpy(),
+        row_values={column: _number_in_every_row(column, aside[column], "a number") for column in keep_values},
+    )  # fmt: skip
+
+
+def listed(names: Any, most: int = 12) -> str:
+    """Names in quotation marks, the first few of many."""
+    every = [repr(str(name)) for name in names]
+    return ", ".join(every[:most]) + (f" and {len(every) - most} more" if len(every) > most else "")
+
+
+def _read_array(X: Any, names: Sequence[str] | None) -> tuple[Schema, Any, list[str]]:
+    if hasattr(X, "toarray"):
+        raise TypeError("X must be dense, got a sparse matrix: use X.toarray() if it fits into memory")
+    array = np.asarray(X)
+    array = array.reshape(len(array), -1)
+    columns = [f"column {i}" for i in range(array.shape[1])] if names is None else [str(n) for n in names]
+    if len(columns) != array.shape[1]:
+        raise ValueError(f"names must name all {array.shape[1]} columns, got {len(columns)}")
+    refuse_duplicates(columns)
+    if array.dtype.kind not in "fiub":
+        return read_columns(pd.DataFrame(array, columns=columns).infer_objects())
+    dtype = np.float32 if array.dtype == np.float32 else np.float64
+    finite, infinite = without_infinite(array.astype(dtype, copy=False))
+    notes = [f"{infinite:,} infinite values were read as missing."] if infinite else []
+    return Schema.of_numbers(columns, np.dtype(dtype).name), finite, notes
+
+
+def _group_codes(values: pd.Series[Any]) -> IntArray:
+    """Codes of groups; a row without a group is a group of its own."""
+    codes, known = pd.factorize(values)
+    alone = codes < 0
+    codes[alone] = len(known) + np.arange(alone.sum())
+    return codes.astype(np.int64)
+
+
+def _number_in_every_row(column: str, values: pd.Series[Any], what: str) -> FloatArray:
+    """Numbers (or dates, as seconds, if ``what`` says so), none of them missing."""
+    if values.notna().any():
+        found = column_of(column, values)
+        numbers = convert_values(found, values)[0] if found.kind in what else np.full(len(values), np.nan)
+    else:
+        numbers = np.full(len(values), np.nan)
+    bad = ~np.isfinite(np.asarray(numbers, dtype=np.float64))
+    if bad.any():
+        place = int(bad.argmax())
+        raise ValueError(
+            f"column {column!r} must hold {what} in every row, got {values.iloc[place]!r} in row {place + 1:,}"
+        )
+    return np.asarray(numbers, dtype=np.float64)
