@@ -80,6 +80,12 @@ def replacing_together(folder: PathLike) -> Iterator[Path]:
         _commit(bundle, parent)
 
 
+def check_writable(folder: PathLike) -> None:
+    """Make ``folder`` if need be and try to write into it, before long work whose result is to go there."""
+    with _temporary(Path(folder) / "file", folder=False):
+        pass
+
+
 def recover(folder: PathLike) -> None:
     """Complete the replacement of entries of ``folder`` that a killed program had begun; remove other leftovers."""
     parent = Path(folder)
