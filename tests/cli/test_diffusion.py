@@ -195,11 +195,11 @@ def test_cut_off_files_are_named(run, tmp_path, capsys):
         run,
         "--steps",
         "30",
-        match=f"{state} is not readable (cut off",
+        match=f"{state} is damaged: it was cut off",
     )
     (run / "looks" / "step-0000030.npz").unlink()
     cut(run / "checkpoints" / "step-0000030" / "tensors.safetensors")
-    refused_after_looks(capsys, run, "step-0000030/tensors.safetensors is not readable (cut off")
+    refused_after_looks(capsys, run, "step-0000030/tensors.safetensors is damaged: it was cut off")
     cut(run / "images.npz")
     refused(capsys, run, "report", run, match="images.npz is not a readable npz file (cut off")
     cut(run / "run.json")

@@ -1,56 +1,285 @@
-"""Files that are either whole or absent: written under a temporary name, flushed, then renamed."""
+"""Files and folders that are either whole or absent.
+
+Everything is written beside its target under a temporary name, flushed to the disk, and put in place by one
+rename. What a killed program leaves behind is completed (:func:`recover`) or removed by the next one.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import errno
+import functools
+import hashlib
 import json
 import os
 import shutil
+import stat
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+try:
+    import fcntl
+except ImportError:  # no locks of this kind on Windows: leftovers are then never removed
+    fcntl = None  # type: ignore[assignment]
+
+PathLike = str | os.PathLike[str]
+
+_PREFIX, _SUFFIX = ".equipoise-", ".part"
+_READY = ".equipoise-ready"
+
+
+class DamagedFileError(ValueError):
+    """A file that was cut off, altered or made up; the message names it."""
+
 
 @contextlib.contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+def replacing(path: PathLike) -> Iterator[Path]:
     """A temporary path beside ``path`` that takes its name when the block ends well and is removed if not.
 
     A full disk, an exception or a kill leaves the old file as it was.
     """
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-    os.close(handle)
-    temporary = Path(name)
-    try:
+    with _temporary(target, folder=False) as temporary:
         yield temporary
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
+        _flush(temporary)
         temporary.chmod(0o666 & ~_umask())
         temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
+        _flush(target.parent)
 
 
 @contextlib.contextmanager
-def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """The same for a folder: all of its files appear together, or none."""
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
-    try:
-        yield temporary
-        temporary.chmod(0o777 & ~_umask())
-        if target.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent))
-            target.replace(old / "was")
-            temporary.replace(target)
-            shutil.rmtree(old, ignore_errors=True)
+def replacing_folder(path: PathLike) -> Iterator[Path]:
+    """The same for a folder: all of its files appear together, or none, and there is always a whole folder."""
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_dir():
+        raise NotADirectoryError(f"{path} is a file: choose the name of a folder")
+    with _temporary(target, folder=True) as bundle:
+        new = bundle / target.name
+        new.mkdir()
+        yield new
+        _flush_all(new)
+        _put_in_place(bundle, new, target)
+        _flush(target.parent)
+
+
+@contextlib.contextmanager
+def replacing_together(folder: PathLike) -> Iterator[Path]:
+    """A temporary folder whose entries replace their namesakes in ``folder``, all of them together.
+
+    Once the block has ended all of them change, even if the program is killed in between: :func:`recover`
+    completes it. Other entries of ``folder`` stay as they are.
+    """
+    parent = Path(os.path.realpath(folder))
+    with _temporary(parent / "all", folder=True) as bundle:
+        yield bundle
+        _flush_all(bundle)
+        _commit(bundle, parent)
+
+
+def check_writable(folder: PathLike) -> None:
+    """Make ``folder`` if need be and try to write into it, before long work whose result is to go there."""
+    with _temporary(Path(folder) / "file", folder=False):
+        pass
+
+
+def recover(folder: PathLike) -> None:
+    """Complete the replacement of entries of ``folder`` that a killed program had begun; remove other leftovers."""
+    parent = Path(folder)
+    if (parent / _READY).is_dir():
+        with _locked(parent):
+            _complete(parent)
+    _sweep(parent)
+
+
+# Putting things in their place
+
+
+def _put_in_place(bundle: Path, new: Path, target: Path) -> None:
+    while new.exists():
+        try:
+            if not target.exists():
+                new.rename(target)
+            elif not _exchange(new, target):
+                _commit(bundle, target.parent)
+        except OSError as error:  # another program put or took away the target in this moment
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT):
+                raise
         else:
-            temporary.replace(target)
+            return
+
+
+def _commit(bundle: Path, parent: Path) -> None:
+    """From the first rename on the replacement counts, and is completed by whoever comes."""
+    with _locked(parent):
+        _complete(parent)
+        bundle.rename(parent / _READY)
+        _flush(parent)
+        _complete(parent)
+    _sweep(parent)
+
+
+def _complete(parent: Path) -> None:
+    ready = parent / _READY
+    if not ready.is_dir():
+        return
+    for entry in sorted(ready.iterdir()):
+        target = parent / entry.name
+        if target.is_dir() and not target.is_symlink():
+            target.rename(tempfile.mkdtemp(prefix=_PREFIX, suffix=_SUFFIX, dir=parent))
+        entry.replace(target)
+    _flush(parent)
+    ready.rmdir()
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Swap two names in one step; False where the system cannot."""
+    swap = _system_exchange()
+    if swap is None:
+        return False
+    if swap(os.fsencode(one), os.fsencode(other)) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM):
+        return False
+    raise OSError(number, os.strerror(number), str(other))
+
+
+@functools.cache
+def _system_exchange() -> Any:
+    if sys.platform == "win32":
+        return None
+    library = ctypes.CDLL(None, use_errno=True)
+    if hasattr(library, "renameat2"):
+        here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+        return lambda one, other: library.renameat2(here, one, here, other, exchange)
+    if hasattr(library, "renamex_np"):
+        return lambda one, other: library.renamex_np(one, other, 2)  # RENAME_SWAP
+    return None
+
+
+# Temporary names, and whose they are
+
+
+@contextlib.contextmanager
+def _temporary(target: Path, *, folder: bool) -> Iterator[Path]:
+    """A hidden name beside ``target``, locked while it is in use so that others can tell it from a leftover."""
+    temporary: Path | None = None
+    lock: int | None = None
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(target.parent)
+        temporary, lock = _new_temporary(target.parent, folder)
+        yield temporary
+    except OSError as error:
+        raise _about(error, temporary, target) from error
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        if temporary is not None:
+            _remove(temporary)
+        if lock is not None:
+            os.close(lock)
+
+
+def _about(error: OSError, temporary: Path | None, target: Path) -> OSError:
+    """The same error about the file that the user knows: a full disk names no file, or a hidden one."""
+    if error.errno is None or error.strerror is None:
+        return error
+    name = str(target)
+    if error.filename is not None:
+        if temporary is None or not str(error.filename).startswith(str(temporary)):
+            return error
+        inside = str(error.filename)[len(str(temporary)) :].lstrip(os.sep)
+        name = str(target.parent / inside) if inside else name
+    return OSError(error.errno, error.strerror, name)
+
+
+def _new_temporary(parent: Path, folder: bool) -> tuple[Path, int | None]:
+    while True:
+        if folder:
+            path = Path(tempfile.mkdtemp(prefix=_PREFIX, suffix=_SUFFIX, dir=parent))
+        else:
+            handle, name = tempfile.mkstemp(prefix=_PREFIX, suffix=_SUFFIX, dir=parent)
+            os.close(handle)
+            path = Path(name)
+        lock = _try_lock(path)
+        if path.exists():  # else another program took it for a leftover before it was locked
+            return path, lock
+        if lock is not None:
+            os.close(lock)
+
+
+def _try_lock(path: Path) -> int | None:
+    """A lock that ends with the program that holds it; None if another holds it or there are no locks here."""
+    if fcntl is None:
+        return None
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        return None
+    return handle
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Wait until no other program completes replacements in ``folder``."""
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _sweep(parent: Path) -> None:
+    """Remove what killed programs left."""
+    for name in os.listdir(parent):
+        if name.startswith(_PREFIX) and name.endswith(_SUFFIX):
+            lock = _try_lock(parent / name)
+            if lock is not None:
+                _remove(parent / name)
+                os.close(lock)
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _flush(path: Path) -> None:
+    """Have the disk hold a file's bytes, or a folder's names, before going on."""
+    if sys.platform == "win32" and path.is_dir():
+        return
+    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # a file system that cannot
+            raise
+    finally:
+        os.close(handle)
+
+
+def _flush_all(folder: Path) -> None:
+    for place, _, names in os.walk(folder, topdown=False):
+        for name in names:
+            if stat.S_ISREG(os.lstat(os.path.join(place, name)).st_mode):
+                _flush(Path(place, name))
+        _flush(Path(place))
 
 
 def _umask() -> int:
@@ -59,26 +288,58 @@ def _umask() -> int:
     return mask
 
 
-def write_text(path: str | os.PathLike[str], text: str) -> None:
+# Text and JSON
+
+
+def write_text(path: PathLike, text: str) -> None:
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
-def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
+def write_bytes(path: PathLike, data: bytes) -> None:
     with replacing(path) as temporary:
         temporary.write_bytes(data)
 
 
-def write_json(path: str | os.PathLike[str], value: Any) -> None:
+def write_json(path: PathLike, value: Any) -> None:
     write_text(path, json.dumps(value, indent=2, sort_keys=True) + "\n")
 
 
-def read_json(path: str | os.PathLike[str]) -> Any:
+def parse_json(data: bytes, source: PathLike) -> Any:
+    """The JSON in ``data``, or say that ``source`` is damaged."""
+    try:
+        return json.loads(data.decode("utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise DamagedFileError(f"{source} is not readable JSON (cut off or damaged?): {error}") from error
+
+
+def read_json(path: PathLike) -> Any:
     """Read JSON, or say which file is unreadable or cut off."""
     source = Path(path)
     try:
-        return json.loads(source.read_text(encoding="utf-8"))
+        data = source.read_bytes()
     except FileNotFoundError:
         raise FileNotFoundError(f"no such file: {source}") from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{source} is not readable JSON (cut off or damaged?): {error}") from error
+    return parse_json(data, source)
+
+
+def write_checked_json(path: PathLike, value: dict[str, Any]) -> None:
+    """Write JSON with its own SHA-256, for a file that no seal covers."""
+    write_json(path, {**value, "sha256": _checksum(value)})
+
+
+def check_json(value: Any, source: PathLike) -> dict[str, Any]:
+    """What :func:`write_checked_json` wrote, as read from ``source``, or say that it is damaged."""
+    found = value.pop("sha256", None) if isinstance(value, dict) else None
+    if found is None or found != _checksum(value):
+        raise DamagedFileError(f"{source} is damaged: it is not what was saved")
+    checked: dict[str, Any] = value
+    return checked
+
+
+def read_checked_json(path: PathLike) -> dict[str, Any]:
+    return check_json(read_json(path), path)
+
+
+def _checksum(value: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
 
 from equipoise._core.checks import FloatArray
+from equipoise._core.sealed import SealedFolder
 from equipoise.classifiers.inputs import Preparation
 from equipoise.classifiers.ledger import resolve_prior, shift_logits, softmax
 from equipoise.classifiers.saving import load_classifier, save_classifier
@@ -77,7 +78,7 @@ class _NetworkClassifier(ClassifierMixin, BaseEstimator):
         save_classifier(self, folder)
 
     @classmethod
-    def load(cls: type[C], folder: str | os.PathLike[str], **params: Any) -> C:
+    def load(cls: type[C], folder: str | os.PathLike[str] | SealedFolder, **params: Any) -> C:
         """Read what :meth:`save` wrote.
 
         Parameters

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from equipoise._core.checks import FloatArray, check_choice
-from equipoise._core.files import read_json, replacing_folder, write_json
+from equipoise._core.files import write_json
+from equipoise._core.sealed import SealedFolder, open_sealed, sealing
 from equipoise.classifiers._conditional import (
     ConditionalModule,
     ConditionalStepFactory,
@@ -39,6 +39,7 @@ from equipoise.classifiers._operating import (
 from equipoise.classifiers._prediction import _WrappingClassifier
 from equipoise.classifiers.ledger import resolve_prior, shift_logits, softmax
 from equipoise.classifiers.neural import NeuralClassifier
+from equipoise.classifiers.saving import check_kind
 from equipoise.classifiers.targets import check_training_data
 from equipoise.metrics import precision_at_recall
 from equipoise.networks import ConditionalNetwork
@@ -384,7 +385,7 @@ class ConditionalClassifier(_WrappingClassifier):
             )
         }
         base: Any = self.classifier_.module
-        with replacing_folder(folder) as temporary:
+        with sealing(folder) as temporary:
             self.classifier_.save(temporary / "network")
             write_json(
                 temporary / "conditional.json",
@@ -401,23 +402,24 @@ class ConditionalClassifier(_WrappingClassifier):
             )
 
     @classmethod
-    def load(cls, folder: str | os.PathLike[str], module: Any = None) -> ConditionalClassifier:
+    def load(cls, folder: str | os.PathLike[str] | SealedFolder, module: Any = None) -> ConditionalClassifier:
         """Read what :meth:`save` wrote; a network that was not given by name must be given again."""
-        source = Path(folder)
-        saved = read_json(source / "conditional.json")
-        if saved.get("kind") != cls.__name__:
-            raise ValueError(f"{source} must hold a {cls.__name__}, got {saved.get('kind')!r}")
-        laws = {name: from_dict(law) for name, law in saved["distribution"].items()}
-        made = cls(distribution=laws, step=saved["step"] or "plain", **saved["settings"])
-        network = module if module is not None else saved["module"]
+        saved = open_sealed(folder)
+        state = saved.read_json("conditional.json")
+        check_kind(saved, state, cls.__name__)
+        with saved.reading("conditional.json"):
+            laws = {name: from_dict(law) for name, law in state["distribution"].items()}
+            made = cls(distribution=laws, step=state["step"] or "plain", **state["settings"])
+            network = module if module is not None else state["module"]
         if network is None:
             raise ValueError("the module was not saved, only its weights: pass it to load as module=…")
-        shell = ConditionalModule(
-            network, tuple(saved["default"]), made.film, made.film_hidden, made.film_residual
-        )
-        made.distribution_, made.params_ = laws, saved["params"]
-        made.classifier_ = NeuralClassifier.load(source / "network", module=shell)
-        made.classes_, made.n_features_in_ = made.classifier_.classes_, made.classifier_.n_features_in_
-        if saved["tuning"] is not None:
-            made.tuning_, made.positive_ = tuning_from_dict(saved["tuning"], made.classes_)
+        with saved.reading("conditional.json"):
+            shell = ConditionalModule(
+                network, tuple(state["default"]), made.film, made.film_hidden, made.film_residual
+            )
+            made.distribution_, made.params_ = laws, state["params"]
+            made.classifier_ = NeuralClassifier.load(saved / "network", module=shell)
+            made.classes_, made.n_features_in_ = made.classifier_.classes_, made.classifier_.n_features_in_
+            if state["tuning"] is not None:
+                made.tuning_, made.positive_ = tuning_from_dict(state["tuning"], made.classes_)
         return made

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,11 +14,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
 
 from equipoise._core.checks import FloatArray, IntArray, check_choice, check_in_range
-from equipoise._core.files import replacing_folder
 from equipoise._core.random import draw_seed
+from equipoise._core.sealed import SealedFolder, open_sealed, sealing
 from equipoise.classifiers._prediction import _WrappingClassifier
 from equipoise.classifiers.inputs import Preparation
 from equipoise.classifiers.neural import NeuralClassifier
+from equipoise.classifiers.saving import check_kind
 from equipoise.classifiers.targets import Targets, check_training_data
 from equipoise.training import load_state, save_state
 from equipoise.training.bilevel import BilevelStep
@@ -326,25 +326,26 @@ class MetaClassifier(_WrappingClassifier):
             "meta_rows": self.meta_rows_.tolist(),
             "step": {"loss": dict(step["loss"]), "class_pull": list(step["class_pull"])},
         }
-        with replacing_folder(folder) as temporary:
+        with sealing(folder) as temporary:
             self.classifier_.save(temporary / "network")
             save_state(temporary / "learned", state)
 
     @classmethod
-    def load(cls, folder: str | os.PathLike[str], **params: Any) -> MetaClassifier:
+    def load(cls, folder: str | os.PathLike[str] | SealedFolder, **params: Any) -> MetaClassifier:
         """Read what :meth:`save` wrote; a ``module`` that was not given by name must be given again."""
-        source = Path(folder)
-        state = load_state(source / "learned")
-        if not isinstance(state, dict) or state.get("kind") != cls.__name__:
-            raise ValueError(f"{source} must hold a {cls.__name__}")
-        made = cls(**state["params"])
-        made.classifier_ = NeuralClassifier.load(source / "network", **params)
-        made.classifier_.step_state_ = state["step"]
-        made.meta_rows_ = np.array(state["meta_rows"], dtype=np.int64)
-        made.classes_, made.n_features_in_ = made.classifier_.classes_, made.classifier_.n_features_in_
-        if hasattr(made.classifier_, "feature_names_in_"):
-            made.feature_names_in_ = made.classifier_.feature_names_in_
-        made.learned_ = made._learned()
+        saved = open_sealed(folder)
+        state = load_state(saved / "learned")
+        check_kind(saved, state, cls.__name__)
+        network = NeuralClassifier.load(saved / "network", **params)
+        with saved.reading("learned"):
+            made = cls(**state["params"])
+            made.classifier_ = network
+            made.classifier_.step_state_ = state["step"]
+            made.meta_rows_ = np.array(state["meta_rows"], dtype=np.int64)
+            made.classes_, made.n_features_in_ = network.classes_, network.n_features_in_
+            if hasattr(network, "feature_names_in_"):
+                made.feature_names_in_ = network.feature_names_in_
+            made.learned_ = made._learned()
         return made
 
 

@@ -9,9 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from equipoise._core.checks import check_distribution, check_integer, check_same_length
+from equipoise._core.files import DamagedFileError
+from equipoise._core.sealed import SealedFolder, open_sealed
 from equipoise.classifiers.inputs import Preparation
 from equipoise.networks import use_cosine_head
-from equipoise.training import load_state, save_state
+from equipoise.training import check_finite, load_state, save_state
 
 C = TypeVar("C")
 
@@ -44,25 +47,45 @@ def save_classifier(classifier: Any, folder: str | os.PathLike[str]) -> None:
     save_state(folder, state)
 
 
-def load_classifier(cls: type[C], folder: str | os.PathLike[str], params: dict[str, Any]) -> C:
+def load_classifier(cls: type[C], folder: str | os.PathLike[str] | SealedFolder, params: dict[str, Any]) -> C:
     """Make the classifier again, with ``params`` over the saved ones."""
-    state = load_state(folder)
-    if state.get("kind") != cls.__name__:
-        raise ValueError(f"{folder} must hold a {cls.__name__}, got {state.get('kind')!r}")
-    if "module" in state["left_out"] and "module" not in params:
+    saved = open_sealed(folder)
+    state = load_state(saved)
+    check_kind(saved, state, cls.__name__)
+    with saved.reading("tree.json"):
+        missing = "module" in state["left_out"] and "module" not in params
+    if missing:
         raise ValueError("the module was not saved, only its weights: pass it to load as module=…")
+    with saved.reading("tree.json"):
+        return _rebuild(cls, state, params)
+
+
+def check_kind(saved: SealedFolder, state: Any, kind: str) -> None:
+    """Refuse the folder of another classifier."""
+    found = state.get("kind") if isinstance(state, dict) else None
+    if found != kind:
+        raise DamagedFileError(f"{saved.path} must hold a {kind}, got {found!r}")
+
+
+def _rebuild(cls: type[C], state: dict[str, Any], params: dict[str, Any]) -> C:
     classifier: Any = cls(**{**state["params"], **params})
     classifier.classes_ = labels_from_json(state["classes"])
     classifier.preparation_ = Preparation.from_dict(state["preparation"])
-    classifier.n_features_in_ = state["n_features_in"]
+    classifier.n_features_in_ = check_integer("n_features_in", state["n_features_in"], low=1)
     if state["feature_names_in"]:
+        check_same_length(
+            features=range(classifier.n_features_in_), feature_names_in=state["feature_names_in"]
+        )
         classifier.feature_names_in_ = np.array(state["feature_names_in"], dtype=object)
-    classifier.data_prior_ = np.array(state["data_prior"])
-    classifier.training_prior_ = np.array(state["training_prior"])
+    for name in ("data_prior", "training_prior"):
+        prior = check_distribution(name, state[name], tolerance=1e-6)
+        check_same_length(classes=classifier.classes_, prior=prior)
+        setattr(classifier, f"{name}_", prior)
     classifier.history_ = pd.DataFrame(state["history"])
     network = classifier._empty_network()
     if "head.scale" in state["weights"]:
         use_cosine_head(network)
+    check_finite(state["weights"])
     network.load_state_dict(state["weights"])
     classifier.network_ = network.eval()
     done: C = classifier

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 
 import equipoise
+from equipoise.cli._border import Terminated, safe_streams, sentence, termination_as_interrupt
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -32,18 +33,20 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; a wrong input ends in one sentence and exit code 2, never in a traceback."""
-    args = build_parser().parse_args(argv)
-    try:
-        return args.run(args) or 0
-    except KeyboardInterrupt:
-        print("equipoise: interrupted", file=sys.stderr)
-        return 130
-    except BrokenPipeError:  # the reader (head, less) has gone
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except (ValueError, TypeError, OSError, ImportError) as error:
-        if os.environ.get("EQUIPOISE_DEBUG"):
-            raise
-        print(f"equipoise {args.command}: {error}", file=sys.stderr)
-        return 2
+    """Run a command; whatever goes wrong ends in one sentence and exit code 2, never in a traceback."""
+    with safe_streams():
+        args = build_parser().parse_args(argv)
+        try:
+            with termination_as_interrupt():
+                return args.run(args) or 0
+        except KeyboardInterrupt as stopped:
+            print("equipoise: interrupted", file=sys.stderr)
+            return 143 if isinstance(stopped, Terminated) else 130
+        except BrokenPipeError:  # the reader (head, less) has gone
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        except Exception as error:
+            if os.environ.get("EQUIPOISE_DEBUG"):
+                raise
+            print(f"equipoise {args.command}: {sentence(error)}", file=sys.stderr)
+            return 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from typing import Any
 
@@ -206,5 +207,6 @@ def _pairs(option: str, text: str, kind: type[Any]) -> dict[str, Any]:
 def _tell(line: str) -> None:
     """A line of its own, also where a progress bar is on the screen."""
     if sys.stderr.isatty():
-        print("\r\033[K", end="", file=sys.stderr, flush=True)
+        blank = " " * (shutil.get_terminal_size().columns - 1)
+        print(f"\r{blank}\r", end="", file=sys.stderr, flush=True)
     print(line, flush=True)

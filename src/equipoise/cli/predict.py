@@ -19,17 +19,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from equipoise._core.files import replacing
+    from equipoise._core.text import for_spreadsheet
     from equipoise.bench.job.model import load_model
     from equipoise.bench.job.predicting import predict_file
 
     model = load_model(args.model)
     table, notes = predict_file(model, args.data, encoding=args.encoding)
+    shown = table.map(for_spreadsheet)
+    if not shown.equals(table):
+        notes = [*notes, "A ' stands before labels that a spreadsheet would take for a formula."]
     for note in notes:
         print(note, file=sys.stderr)
     if args.out is None:
-        table.to_csv(sys.stdout, index=False)
+        if sys.stdout.isatty():
+            shown.to_csv(sys.stdout, index=False)
+        else:  # for another program: every byte, whatever the terminal's encoding
+            sys.stdout.buffer.write(shown.to_csv(index=False).encode())
         return 0
     with replacing(args.out) as temporary:
-        table.to_csv(temporary, index=False)
+        shown.to_csv(temporary, index=False)
     print(f"Wrote {len(table):,} predictions to {args.out}")
     return 0

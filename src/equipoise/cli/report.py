@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from pathlib import Path
 
 HELP = "diagnose a data set, compare treatments fairly, and write a report and a model"
 
@@ -26,6 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from equipoise._core.files import check_writable
+    from equipoise._core.sealed import check_replaceable
     from equipoise.bench.job import Options, run_job
     from equipoise.bench.job.wishes import parse_cost, parse_duration
     from equipoise.datasets.reading import read_table
@@ -49,6 +52,8 @@ def run(args: argparse.Namespace) -> int:
         options = Options(**{**vars(options), "positive": args.positive or "8"})
     else:
         table = read_table(args.data, args.target, encoding=args.encoding)
+    check_writable(args.out)
+    check_replaceable(Path(args.out, "model"))
     for note in table.notes:
         print(note)
     paths = run_job(table, options)

@@ -29,11 +29,12 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError("a threshold follows from a cost or from a recall, not from both: give one of them")
     prior = parse_prior(args.prior, len(model.classes)) if args.prior else None
     tuned, point = retune(model, cost=parse_cost(args.cost), recall=args.recall, prior=prior)
-    folder = save_model(tuned, args.out or args.model)
+    lines = []
     if point.threshold is not None:
-        print(f"Threshold {model.threshold:.4f} → {point.threshold:.4f} ({point.wish})")
+        lines.append(f"Threshold {model.threshold:.4f} → {point.threshold:.4f} ({point.wish})")
     for name, value in point.figures.items():
         label = name.replace("_", " ")
-        print(f"  {label:18s} {value.value:.3f}  ({value.low:.3f} to {value.high:.3f})")
-    print(f"Wrote {folder}")
+        lines.append(f"  {label:18s} {value.value:.3f}  ({value.low:.3f} to {value.high:.3f})")
+    folder = save_model(tuned, args.out or args.model)
+    print(*lines, f"Wrote {folder}", sep="\n")
     return 0

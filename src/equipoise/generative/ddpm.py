@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from equipoise._core.checks import check_array, check_integer, check_positive, check_same_length
+from equipoise._core.files import DamagedFileError
 from equipoise._core.random import derive_seed, draw_seed
+from equipoise._core.sealed import SealedFolder, open_sealed
 from equipoise.generative.assignment import Assigner
 from equipoise.generative.monitor import Look, MemorizationMonitor, Window, log_spaced
 from equipoise.generative.sampling import sample
@@ -30,6 +31,7 @@ from equipoise.training import (
     ClassSampler,
     Outcome,
     TensorData,
+    check_finite,
     fit,
     load_state,
     save_state,
@@ -321,21 +323,22 @@ class DDPM(BaseEstimator):
         )
 
     @classmethod
-    def load(cls, folder: str | os.PathLike[str]) -> DDPM:
+    def load(cls, folder: str | os.PathLike[str] | SealedFolder) -> DDPM:
         """Read what :meth:`save` wrote; another model's folder is refused."""
-        state = load_state(folder)
+        saved = open_sealed(folder)
+        state = load_state(saved)
         if not isinstance(state, dict) or state.get("kind") != "DDPM":
-            raise ValueError(f"{Path(folder)} must hold a DDPM")
-        model = cls(**state["settings"])
-        model.classes_ = np.array(state["classes"])
-        model.gray_, model.scale_ = state["gray"], state["scale"]
-        model.mean_ = state["mean"].numpy()
-        model.schedule_ = NoiseSchedule(steps=model.noise_steps)
-        model.network_ = model._new_network(model.mean_.shape, 0)
-        try:
+            raise DamagedFileError(f"{saved.path} must hold a DDPM")
+        with saved.reading("tree.json"):
+            model = cls(**state["settings"])
+            model.classes_ = np.array(state["classes"])
+            model.gray_, model.scale_ = bool(state["gray"]), float(check_positive("scale", state["scale"]))
+            model.mean_ = state["mean"].numpy()
+            check_array("mean", model.mean_)
+            model.schedule_ = NoiseSchedule(steps=model.noise_steps)
+            model.network_ = model._new_network(model.mean_.shape, 0)
+            check_finite(state["weights"])
             model.network_.load_state_dict(state["weights"])
-        except RuntimeError as error:
-            raise ValueError(f"{Path(folder)} holds weights of another network: {error}") from None
-        model.network_.eval()
-        model.looks_ = pd.DataFrame(state["looks"])
+            model.network_.eval()
+            model.looks_ = pd.DataFrame(state["looks"])
         return model

@@ -17,7 +17,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from equipoise._core.files import read_json, replacing, replacing_folder, write_json
+from equipoise._core.files import (
+    DamagedFileError,
+    read_checked_json,
+    replacing,
+    replacing_folder,
+    write_checked_json,
+)
 from equipoise.datasets.home import load_npz
 from equipoise.datasets.labeled_images import LabeledImages
 
@@ -62,7 +68,7 @@ class RunFolder:
         whole = {"kind": KIND, "format": FORMAT, **record}
         with replacing_folder(target) as temporary:
             _write_images(temporary / "images.npz", data)
-            write_json(temporary / "run.json", whole)
+            write_checked_json(temporary / "run.json", whole)
         return cls(target, whole)
 
     @classmethod
@@ -73,9 +79,11 @@ class RunFolder:
             raise FileNotFoundError(f"no such folder: {source}")
         if not (source / "run.json").is_file():
             raise FileNotFoundError(f"{source} holds no diffusion run: there is no run.json in it")
-        record = read_json(source / "run.json")
-        if not isinstance(record, dict) or record.get("kind") != KIND or record.get("format") != FORMAT:
-            raise ValueError(f"{source / 'run.json'} does not describe a diffusion run of format {FORMAT}")
+        record = read_checked_json(source / "run.json")
+        if record.get("kind") != KIND or record.get("format") != FORMAT:
+            raise DamagedFileError(
+                f"{source / 'run.json'} does not describe a diffusion run of format {FORMAT}"
+            )
         return cls(source, record)
 
     @staticmethod
@@ -103,7 +111,7 @@ class RunFolder:
     def update(self, **changes: Any) -> None:
         """Change the record."""
         self.record = {**self.record, **changes}
-        write_json(self.path / "run.json", self.record)
+        write_checked_json(self.path / "run.json", self.record)
 
     def images(self) -> LabeledImages:
         """The images of the run, exactly those it was started with."""

@@ -12,7 +12,7 @@ from equipoise.training.callbacks import (
     Validation,
     drops,
 )
-from equipoise.training.checkpoint import Checkpoint, load_state, save_state
+from equipoise.training.checkpoint import Checkpoint, check_finite, load_state, save_state
 from equipoise.training.conditional import ConditionalStep, ConditionedLoss, FamilyLoss
 from equipoise.training.data import Batch, TensorData
 from equipoise.training.distributions import Distribution, Linear, LogUniform, Point, Uniform
@@ -72,6 +72,7 @@ __all__ = [
     "Uniform",
     "Validation",
     "build_step",
+    "check_finite",
     "class_shares",
     "drops",
     "effective_number_shares",

@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from equipoise._core.checks import check_integer
-from equipoise._core.files import read_json, replacing_folder, write_json
+from equipoise._core.files import DamagedFileError, recover, write_json
+from equipoise._core.sealed import SEAL, SealedFolder, open_sealed, sealing
 from equipoise.training.callbacks import Callback
 
 if TYPE_CHECKING:
@@ -82,32 +83,38 @@ def unpack(tree: Any, tensors: dict[str, Tensor]) -> Any:
 
 
 def save_state(folder: str | os.PathLike[str], state: Any) -> None:
-    """Write a nested state as a folder that appears whole or not at all."""
-    from safetensors.torch import save_file
+    """Write a nested state as a sealed folder, which appears whole or not at all."""
+    from safetensors.torch import save
 
     tensors: dict[str, Tensor] = {}
     tree = pack(state, tensors)
-    with replacing_folder(folder) as temporary:
-        save_file(tensors, str(temporary / _TENSORS))
+    with sealing(folder) as temporary:
+        (temporary / _TENSORS).write_bytes(save(tensors))
         write_json(temporary / _TREE, {"format": FORMAT, "state": tree})
 
 
-def load_state(folder: str | os.PathLike[str]) -> Any:
+def load_state(folder: str | os.PathLike[str] | SealedFolder) -> Any:
     """Read what :func:`save_state` wrote, or say what is wrong with it."""
     from safetensors import SafetensorError
-    from safetensors.torch import load_file
+    from safetensors.torch import load
 
-    source = Path(folder)
-    tree = read_json(source / _TREE)
-    if not isinstance(tree, dict) or tree.get("format") != FORMAT:
-        raise ValueError(f"{source} must be a checkpoint of format {FORMAT}")
+    saved = open_sealed(folder)
+    tree = saved.read_json(_TREE)
+    if tree.get("format") != FORMAT:
+        raise DamagedFileError(f"{saved.path / _TREE} must have format {FORMAT}, got {tree.get('format')!r}")
     try:
-        tensors = load_file(str(source / _TENSORS))
+        tensors = load(saved.read_bytes(_TENSORS))
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise DamagedFileError(f"{saved.path / _TENSORS} is not readable: {error}") from error
+    with saved.reading(_TREE):
         return unpack(tree["state"], tensors)
-    except FileNotFoundError:
-        raise FileNotFoundError(f"no such file: {source / _TENSORS}") from None
-    except (SafetensorError, KeyError) as error:
-        raise ValueError(f"{source / _TENSORS} is not readable (cut off or damaged?): {error}") from error
+
+
+def check_finite(weights: dict[str, Tensor]) -> None:
+    """Refuse weights that are not numbers: their predictions would not be either."""
+    for name, weight in weights.items():
+        if not weight.isfinite().all():
+            raise ValueError(f"the weights {name} must be finite")
 
 
 class Checkpoint(Callback):
@@ -140,12 +147,11 @@ class Checkpoint(Callback):
 
     def saves(self) -> list[Path]:
         """The complete saves, oldest first."""
-        return sorted(path for path in self.folder.glob("epoch-*") if (path / _TREE).is_file())
+        return sorted(path for path in self.folder.glob("epoch-*") if (path / SEAL).is_file())
 
     def on_start(self, run: Run) -> None:
-        if run.fabric.is_global_zero:
-            for left in self.folder.glob(".epoch-*"):  # what a kill left half-written
-                shutil.rmtree(left, ignore_errors=True)
+        if run.fabric.is_global_zero and self.folder.is_dir():
+            recover(self.folder)
         saves = self.saves()
         if not saves:
             return
