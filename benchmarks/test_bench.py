@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from equipoise.bench import Spec, run_study
+from equipoise.studies import Spec, run_study
 
 CELLS = 2000
 MOST = 0.020  # seconds a cell

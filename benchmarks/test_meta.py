@@ -93,7 +93,7 @@ def peak_mb(kind):
 
 
 def measure(kind):
-    from equipoise.bench.cell import peak_memory_mb, reset_peak_memory
+    from equipoise.studies.cell import peak_memory_mb, reset_peak_memory
 
     torch.set_num_threads(1)
     step = prepare(kind)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from equipoise.bench import Store, load_spec, run_study
-from equipoise.bench.pages import write_pages
+from equipoise.studies import Store, load_spec, run_study
+from equipoise.studies.pages import write_pages
 
 spec = load_spec(Path(__file__).with_name("bench.toml"))
 with tempfile.TemporaryDirectory() as folder:

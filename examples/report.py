@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import equipoise
-from equipoise.bench.job import Options, load_model, run_job
+from equipoise.advisor.job import Options, load_model, run_job
 from equipoise.datasets import Table, load_breast_cancer_imbalanced
 
 

@@ -15,7 +15,7 @@ except PackageNotFoundError:  # a source tree that was never installed
     __version__ = "0+unknown"
 
 _ROOMS = (
-    "bench",
+    "advisor",
     "classifiers",
     "cli",
     "datasets",
@@ -26,10 +26,11 @@ _ROOMS = (
     "networks",
     "oversampling",
     "report",
+    "studies",
     "theory",
     "training",
 )
-_FUNCTIONS: dict[str, str] = {"compare": "equipoise.bench.compare", "diagnose": "equipoise.diagnosis"}
+_FUNCTIONS: dict[str, str] = {"compare": "equipoise.advisor.compare", "diagnose": "equipoise.diagnosis"}
 
 __all__ = ["__version__", *_ROOMS, *_FUNCTIONS]
 

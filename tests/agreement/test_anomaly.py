@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.bench.specs.anomaly_gibbs import QUANTITIES, SETTINGS, SLOW, run_cell
+from equipoise.studies.locate import study_module
 from equipoise.theory.anomaly import extrapolate, solve_saddle, train_sigmoid_perceptron
+
+_study = study_module("anomaly-gibbs")
+QUANTITIES, SETTINGS, SLOW, run_cell = _study.QUANTITIES, _study.SETTINGS, _study.SLOW, _study.run_cell
 
 pytestmark = pytest.mark.agreement
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -42,7 +43,17 @@ def test_the_wheel_has_every_file(wheel):
     packed = set(zipfile.ZipFile(wheel).namelist())
     assert wanted - packed == set()
     assert "equipoise/py.typed" in packed
-    assert not any(name.startswith(("tests/", "docs/", "benchmarks/")) for name in packed)
+    assert not any(name.startswith(("tests/", "docs/", "benchmarks/", "studies/")) for name in packed)
+
+
+def test_the_wheel_holds_no_study_but_smoke(wheel):
+    archive = zipfile.ZipFile(wheel)
+    assert not any(name.endswith((".sqlite", "page.py")) for name in archive.namelist())
+    defining = [
+        name for name in archive.namelist()
+        if name.endswith(".py") and re.search(rb"^SPEC = ", archive.read(name), re.M)
+    ]  # fmt: skip
+    assert defining == ["equipoise/studies/smoke.py"]
 
 
 def test_the_wheel_installs_in_an_empty_environment(wheel, tmp_path):

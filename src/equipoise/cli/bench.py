@@ -5,15 +5,20 @@ from __future__ import annotations
 import argparse
 import csv
 import sys
+from pathlib import Path
 
 HELP = "run a study, resume it, list the studies, or write a study's page"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    run_parser = actions.add_parser("run", help="run a study: a name of the list, or a SPEC.toml")
-    run_parser.add_argument("spec", metavar="NAME|SPEC.toml")
-    run_parser.add_argument("--store", metavar="FILE", help="where results go (default: NAME.sqlite)")
+    run_parser = actions.add_parser("run", help="run a study: a name of the list, or a path")
+    run_parser.add_argument("spec", metavar="NAME|FOLDER|SPEC.toml")
+    run_parser.add_argument(
+        "--store",
+        metavar="FILE",
+        help="where results go (default: results.sqlite in the study's folder, else NAME.sqlite)",
+    )
     run_parser.add_argument(
         "--engine", default="local", metavar="ENGINE", help="local, or a Dask scheduler's tcp://host:port"
     )
@@ -30,10 +35,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SETTING=VALUE[,VALUE]",
         help="only the cells with these settings; may be given again",
     )
-    report_parser = actions.add_parser("report", help="write a store's pages: HTML, Markdown, pictures")
-    report_parser.add_argument("store", metavar="STORE")
-    report_parser.add_argument("--out", default="out", metavar="DIR", help="where to write (default: out)")
-    actions.add_parser("list", help="the studies that come with Equipoise")
+    report_parser = actions.add_parser("report", help="write a study's pages: HTML, Markdown, pictures")
+    report_parser.add_argument("store", metavar="NAME|FOLDER|STORE.sqlite")
+    report_parser.add_argument("--out", metavar="DIR", help="where to write (default: the store's folder)")
+    actions.add_parser("list", help="smoke, and the studies of the nearest folder studies/")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -41,11 +46,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from equipoise.bench import load_spec, run_study
+    from equipoise.studies import load_spec, run_study
 
     spec = load_spec(args.spec)
-    suffix = "" if args.size == "small" else f"-{args.size}"
-    store = args.store or f"{spec.name}{suffix}.sqlite"
+    store = args.store or spec.default_store(args.size)
     counts = run_study(
         spec,
         store,
@@ -61,9 +65,13 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _report(args: argparse.Namespace) -> int:
-    from equipoise.bench.pages import write_pages
+    from equipoise.studies import load_spec
+    from equipoise.studies.pages import write_pages
 
-    for path in write_pages(args.store, args.out):
+    is_store = args.store.endswith(".sqlite") or Path(args.store).is_file()
+    spec = None if is_store else load_spec(args.store)
+    store = Path(args.store) if spec is None else spec.default_store()
+    for path in write_pages(store, args.out or store.parent, spec):
         print(path)
     return 0
 
@@ -80,7 +88,7 @@ def _selection(texts: list[str]) -> dict[str, list[str]]:
 
 
 def _list(args: argparse.Namespace) -> int:
-    from equipoise.bench import named_spec, spec_names
+    from equipoise.studies import named_spec, spec_names
 
     for name in spec_names():
         try:

@@ -20,8 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from equipoise._core.files import replacing
     from equipoise._core.text import for_spreadsheet
-    from equipoise.bench.job.model import load_model
-    from equipoise.bench.job.predicting import predict_file
+    from equipoise.advisor.job.model import load_model
+    from equipoise.advisor.job.predicting import predict_file
 
     model = load_model(args.model)
     table, notes = predict_file(model, args.data, encoding=args.encoding)

@@ -29,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from equipoise._core.files import check_writable
     from equipoise._core.sealed import check_replaceable
-    from equipoise.bench.job import Options, run_job
-    from equipoise.bench.job.wishes import parse_cost, parse_duration
+    from equipoise.advisor.job import Options, run_job
+    from equipoise.advisor.job.wishes import parse_cost, parse_duration
     from equipoise.datasets.reading import read_table
 
     options = Options(
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
         seed=args.seed,
     )
     if args.data is None:
-        from equipoise.bench.job.embedded import embedded_table
+        from equipoise.advisor.job.embedded import embedded_table
 
         table = embedded_table()
         options = Options(**{**vars(options), "positive": args.positive or "8"})

@@ -18,9 +18,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from equipoise.bench.job.model import load_model, save_model
-    from equipoise.bench.job.predicting import retune
-    from equipoise.bench.job.wishes import parse_cost, parse_prior
+    from equipoise.advisor.job.model import load_model, save_model
+    from equipoise.advisor.job.predicting import retune
+    from equipoise.advisor.job.wishes import parse_cost, parse_prior
 
     model = load_model(args.model)
     if args.cost is None and args.recall is None and args.prior is None:

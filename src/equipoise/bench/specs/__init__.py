@@ -1,1 +1,0 @@
-"""Named studies, one module each, found by themselves: a module here exposes ``SPEC``."""

@@ -1,0 +1,154 @@
+"""Running a study: claim a cell, run it, store it, until none is left."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from equipoise._core.progress import Progress, bars_are_shown
+from equipoise.studies.cell import Outcome, Task
+from equipoise.studies.data import check_required
+from equipoise.studies.engines import Engine, make_engine
+from equipoise.studies.grid import Settings, cell_key, select
+from equipoise.studies.spec import Spec
+from equipoise.studies.store import Counts, Store, StoreError, keeping_leases
+
+_LINE_EVERY = 20.0  # seconds between lines of progress where there is no terminal
+_POLL = 1.0
+
+
+def run_study(
+    spec: Spec,
+    store: str | Path | Store,
+    *,
+    size: str = "small",
+    engine: str | Engine = "local",
+    jobs: int | None = None,
+    only: Mapping[str, Sequence[str]] | None = None,
+    resume: bool = False,
+    retry_failed: bool = False,
+    verbose: bool | None = None,
+) -> Counts:
+    """Run the cells of a study that the store does not have yet.
+
+    Everything is checked before anything runs. A cell that fails is stored with its traceback and the rest
+    goes on. A killed run loses the cells that were under way and nothing else; another call with ``resume``
+    goes on, and may do so while other runners are at work on the same store.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from equipoise.studies.spec import _square
+    >>> spec = Spec(name="squares", title="Squares", run_cell=_square, grid={"x": [1, 2], "seed": 0})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     counts = run_study(spec, f"{folder}/squares.sqlite", jobs=1)
+    ...     with Store(f"{folder}/squares.sqlite") as store:
+    ...         print(counts.done, store.frame("squares")["square"].tolist())
+    2 [1, 4]
+    """
+    cells = select(spec.cells(size), only or {})
+    needed = spec.requires_data
+    check_required(needed(cells) if callable(needed) else needed)
+    own = not isinstance(store, Store)
+    opened = Store(store) if not isinstance(store, Store) else store
+    try:
+        with make_engine(engine, jobs) if isinstance(engine, str) else engine as working:
+            return _run(spec, opened, cells, size, working, resume, retry_failed, verbose)
+    finally:
+        if own:
+            opened.close()
+
+
+def _run(
+    spec: Spec,
+    store: Store,
+    cells: list[Settings],
+    size: str,
+    engine: Engine,
+    resume: bool,
+    retry_failed: bool,
+    verbose: bool | None,
+) -> Counts:
+    keys = [cell_key(spec.name, cell) for cell in cells]
+    before = store.counts(keys)
+    if not resume and (before.done or before.failed or before.running):
+        raise StoreError(
+            f"the store {store.path} already holds {before.done + before.failed} of {len(keys)} cells of "
+            f"{spec.name!r}; pass --resume to go on from them, or name another store"
+        )
+    store.register(spec, cells, size)
+    if retry_failed:
+        store.retry_failed(keys)
+    tasks = {key: Task(key, spec.run_cell, cell) for key, cell in zip(keys, cells, strict=True)}
+    with keeping_leases(store), _Told(spec.name, store.counts(keys), engine.workers, verbose) as told:
+        try:
+            while store.counts(keys).left:
+                store.release_dead()
+                for outcome in engine.run(_claims(store, tasks)):
+                    if store.finish(outcome):
+                        told.about(outcome)
+                if store.counts(keys).left:  # other runners are at work: wait for them, or for their leases
+                    time.sleep(_POLL)
+        finally:
+            store.release()
+    counts = store.counts(keys)
+    if not counts.left:
+        store.compact()
+    return counts
+
+
+def _claims(store: Store, tasks: Mapping[str, Task]) -> Iterator[Task]:
+    statuses = store.statuses(list(tasks))
+    for key, task in tasks.items():
+        if statuses[key] in ("pending", "running") and store.claim(key):
+            yield task
+
+
+class _Told:
+    """Progress with what is left and an estimate: a bar on a terminal, a line now and then elsewhere."""
+
+    def __init__(self, label: str, counts: Counts, workers: int, verbose: bool | None) -> None:
+        self._label = label
+        self._left = counts.left
+        self._total = counts.left
+        self._failed = 0
+        self._start = self._last = time.monotonic()
+        self._bar = Progress(counts.left, label, verbose)
+        self._lines = not bars_are_shown(verbose) and verbose is not False
+
+    def about(self, outcome: Outcome) -> None:
+        self._left -= 1
+        self._failed += outcome.result is None
+        self._bar.advance(note=f"{self._failed} failed" if self._failed else "")
+        now = time.monotonic()
+        if self._lines and (now - self._last > _LINE_EVERY or self._left == 0):
+            self._last = now
+            print(self._sentence(now), file=sys.stderr, flush=True)
+
+    def _sentence(self, now: float) -> str:
+        done = self._total - self._left
+        spent = now - self._start
+        failed = f", {self._failed} failed" if self._failed else ""
+        if not self._left:
+            return f"{self._label}: {done} cells in {_clock(spent)}{failed}"
+        estimate = _clock(spent / done * self._left)
+        return f"{self._label}: {done} of {self._total} cells{failed}, about {estimate} left"
+
+    def __enter__(self) -> _Told:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self._bar.close()
+
+
+def _clock(seconds: float) -> str:
+    """Hours, minutes and seconds.
+
+    >>> _clock(3725)
+    '1:02:05'
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}"

@@ -1,0 +1,93 @@
+"""Still pictures of the clock study: the curves of each pair, and samples beside their neighbors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from equipoise.report import COLORS, PALETTE, Picture
+
+from .folding import unfold
+
+
+def curves_picture(balanced: pd.DataFrame, name: str = "diffusion-clock-curves") -> Picture:
+    """Fig 5a: a panel a pair, a line a class and seed, the threshold, and the times at which it is crossed."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    partners = list(dict.fromkeys(balanced["partner"]))
+    columns = min(3, len(partners))
+    rows = -(-len(partners) // columns)
+    figure = Figure(figsize=(3.2 * columns, 2.6 * rows + 0.4), layout="constrained")
+    axes = np.ravel(figure.subplots(rows, columns, sharey=True, squeeze=False))
+    for ax, partner in zip(axes, partners, strict=False):
+        own = balanced[balanced["partner"] == partner]
+        for _, run in own.iterrows():
+            _draw_run(ax, run)
+        ax.axhline(1 / 3, color=COLORS["muted"], ls="--", lw=0.9)
+        ax.set(xscale="log", title=f"Sneaker and {partner}", ylim=(-0.03, 1.03))
+        ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        ax.xaxis.set_major_formatter("{x:g}")
+        ax.xaxis.set_minor_formatter(NullFormatter())
+        ax.title.set_fontsize(9)
+        ax.tick_params(labelsize=8)
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.grid(color=COLORS["grid"], lw=0.8)
+        ax.set_xlabel("training step", fontsize=8)
+    for ax in axes[len(partners) :]:
+        ax.axis("off")
+    for ax in axes[::columns]:
+        ax.set_ylabel("memorized fraction", fontsize=8)
+    handles, labels = axes[0].get_legend_handles_labels()
+    first = dict(zip(labels, handles, strict=True))
+    figure.legend(first.values(), first, loc="outside lower center", ncols=2, frameon=False, fontsize=9)
+    return Picture.from_matplotlib(
+        figure,
+        name,
+        "Equal shares, a line a class and seed; dotted: when a third of the class's samples are copies. "
+        "Runs end when both classes have crossed.",
+        "Memorized fraction of both classes over training steps, a panel a pair",
+    )
+
+
+def _draw_run(ax: Any, run: pd.Series[Any]) -> None:
+    for name, label, color in (("sneaker", "Sneaker", PALETTE[0]), ("partner", "partner", PALETTE[1])):
+        fractions = np.array([np.nan if f is None else f for f in run[f"fraction_{name}"]], dtype=float)
+        ax.plot(run["step"], fractions, color=color, marker=".", ms=4, lw=1.2, label=label)
+        if run[f"time_{name}"] is not None and np.isfinite(run[f"time_{name}"]):
+            ax.axvline(run[f"time_{name}"], color=color, ls=":", lw=1)
+
+
+def gallery_picture(balanced: pd.DataFrame) -> Picture | None:
+    """Fig 11: samples of one pair, below each its two nearest training images; copies framed."""
+    if "gallery" not in balanced:
+        return None
+    kept = balanced[[isinstance(gallery, list) and len(gallery) > 0 for gallery in balanced["gallery"]]]
+    if not len(kept):
+        return None
+    from matplotlib.figure import Figure
+
+    run = kept.iloc[0]
+    items = run["gallery"]
+    figure = Figure(figsize=(0.75 * len(items) + 1.1, 2.9), layout="constrained")
+    axes = figure.subplots(3, len(items), squeeze=False)
+    for column, item in enumerate(items):
+        for row, image in enumerate([item["sample"], *item["nearest"]]):
+            ax = axes[row, column]
+            ax.imshow(unfold(np.array([image]))[0], cmap="gray_r", vmin=0, vmax=255)
+            ax.set(xticks=[], yticks=[])
+            copy = row == 0 and item["ratio"] < 1 / 3
+            for spine in ax.spines.values():
+                spine.set(color=COLORS["minority"] if copy else COLORS["grid"], lw=2.5 if copy else 0.8)
+        axes[0, column].set_title(f"{item['ratio']:.2f}", fontsize=8)
+    for row, label in enumerate(("sample", "nearest", "second")):
+        axes[row, 0].set_ylabel(label, fontsize=8)
+    return Picture.from_matplotlib(
+        figure,
+        "diffusion-clock-samples",
+        f"Sneaker and {run['partner']} at the end of a run: samples with d(nn1)/d(nn2) above "
+        "them; a framed one is a copy.",
+        "Generated images with their two nearest training images",
+    )

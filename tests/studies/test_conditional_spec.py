@@ -1,0 +1,72 @@
+"""The conditional study: its plan of trainings, a whole cell on small data, and the page."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+from sklearn.datasets import load_digits
+
+from equipoise.studies.locate import study_module
+from equipoise.training import Linear
+
+conditional = study_module("conditional")
+gains, page = (getattr(study_module("conditional", "page"), name) for name in ("gains", "page"))
+
+SIZE = {"majority": 60, "epochs": 1, "width": 2}
+
+
+def digits(dataset, beta, seed, majority):
+    """Threes and eights of scikit-learn's digits in place of the study's images."""
+    X, y = load_digits(return_X_y=True)
+    keep = (y == 3) | (y == 8)
+    X, y = X[keep].reshape(-1, 1, 8, 8).astype("float32"), (y[keep] == 8).astype(int)
+    few = [*(y == 0).nonzero()[0][:majority], *(y == 1).nonzero()[0][:6]]
+    return conditional._parts(X[few], y[few], X[200:280], y[200:280], X[280:], y[280:])
+
+
+@pytest.mark.parametrize(("method", "asked", "told"), [
+    ("vs", 1, 0), ("vs-lct", 20, 2), ("vs-lct-nofilm", 20, 2),
+    ("vs-lct-gamma", 4, 1), ("vs-lct-tau", 5, 1), ("vs-sam-lct", 20, 2), ("focal", 1, 0), ("focal-lct", 16, 2),
+])  # fmt: skip
+def test_every_method_trains_sixteen_models(method, asked, told):
+    plan = conditional.trainings(method)
+    assert len(plan) == len({training.label() for training in plan}) == 16
+    assert {len(training.asked) for training in plan} == {asked}
+    assert {len(training.laws) for training in plan} == {told}
+    assert all(len(training.laws) + len(training.fixed) == 2 for training in plan)
+    for training in plan:
+        for law in training.laws.values():
+            assert Linear(*law).high > Linear(*law).low
+
+
+def test_the_grid_asks_three_methods_of_every_set_and_table_four_of_one():
+    cells = pd.DataFrame(conditional.cells())
+    assert len(cells) == len(cells.drop_duplicates()) == 174
+    assert cells.groupby("method")["seed"].nunique().eq(3).all()
+    assert set(cells[cells["seed"] == 0].iloc[:24]["dataset"]) == set(conditional.IMAGES)
+
+
+def test_a_cell_and_the_page(monkeypatch):
+    monkeypatch.setattr(conditional, "_load", digits)
+    rows = []
+    for method in ("vs", "vs-lct", "vs-lct-gamma"):
+        setting = {"dataset": "cifar-truck/automobile", "method": method, "beta": 100, "seed": 0, **SIZE}
+        found = conditional.run_cell(**setting)
+        assert found["models"] == 16
+        assert 0 <= found["brier"] <= 1
+        rows.append({**setting, **found})
+    plain, told, _ = rows
+    assert len(plain["precisions"]) == 16
+    assert len(told["precisions"]) == 1
+    assert [len(row["auc_map"][0]) for row in rows] == [1, 20, 4]
+    again = conditional.run_cell(**{key: plain[key] for key in ("dataset", "method", "beta", "seed", *SIZE)})
+    assert {name: again[name] for name in conditional.METRICS} == {n: plain[n] for n in conditional.METRICS}
+    longer = [{**row, "epochs": 5} for row in rows[:2]]
+    assert any(
+        section.title == "Longer training" for section in page(pd.DataFrame(rows + longer), conditional.SPEC)
+    )
+    results = pd.DataFrame(rows)
+    sections = page(results, conditional.SPEC)
+    assert [section.title for section in sections][:2] == ["In short", "auc"]
+    assert len(sections[-1].blocks) == 3
+    assert gains(results, "brier", "vs-lct", "vs").iloc[0] == pytest.approx(plain["brier"] - told["brier"])

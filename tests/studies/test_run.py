@@ -1,0 +1,52 @@
+"""A run: every cell once, in the store, whatever happens on the way."""
+
+from __future__ import annotations
+
+import pytest
+
+import study_cells
+from equipoise.studies import Spec, Store, StoreError, run_study
+
+
+def study(function, n=6, **more):
+    return Spec(name="study", title="A study", run_cell=function, grid={"index": list(range(n)), **more})
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_every_cell_is_stored_with_what_was_measured(tmp_path, jobs):
+    counts = run_study(study(study_cells.draw, seed=[0, 1]), tmp_path / "s.sqlite", jobs=jobs)
+    assert (counts.done, counts.failed, counts.left) == (12, 0, 0)
+    with Store(tmp_path / "s.sqlite", read_only=True) as store:
+        records = list(store.records("study"))
+        frame = store.frame("study")
+    assert [record["settings"]["index"] for record in records] == [i for i in range(6) for _ in (0, 1)]
+    assert all(record["seconds"] >= 0 and record["peak_memory_mb"] > 1 for record in records)
+    assert all("numpy" in record["versions"] for record in records)
+    assert frame["mean"].tolist() == [study_cells.draw(i, s)["mean"] for i in range(6) for s in (0, 1)]
+    assert len(frame["curve"][0]) == 5
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["s.sqlite"]  # no WAL left behind
+
+
+def test_a_failure_is_recorded_and_the_rest_goes_on(tmp_path):
+    counts = run_study(study(study_cells.odd_fails), tmp_path / "s.sqlite", jobs=1)
+    assert (counts.done, counts.failed) == (3, 3)
+    with Store(tmp_path / "s.sqlite") as store:
+        failed = [record for record in store.records("study") if record["status"] == "failed"]
+    assert all("RuntimeError" in record["error"] and "odd_fails" in record["error"] for record in failed)
+    assert all('File "study_cells.py"' in record["error"] for record in failed)  # no folders of this machine
+
+
+def test_a_lost_worker_costs_only_the_cell_that_killed_it(tmp_path):
+    counts = run_study(study(study_cells.third_dies, n=8), tmp_path / "s.sqlite", jobs=2)
+    assert (counts.done, counts.failed) == (7, 1)
+    with Store(tmp_path / "s.sqlite") as store:
+        (failed,) = store.frame("study", status="failed")["index"]
+        assert failed == 3
+
+
+def test_a_store_with_results_wants_resume(tmp_path):
+    spec = study(study_cells.draw)
+    run_study(spec, tmp_path / "s.sqlite", jobs=1)
+    with pytest.raises(StoreError, match=r"holds 6 of 6 cells.*--resume"):
+        run_study(spec, tmp_path / "s.sqlite", jobs=1)
+    assert run_study(spec, tmp_path / "s.sqlite", jobs=1, resume=True).done == 6
