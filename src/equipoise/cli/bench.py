@@ -68,7 +68,8 @@ def _report(args: argparse.Namespace) -> int:
     from equipoise.studies import load_spec
     from equipoise.studies.pages import write_pages
 
-    is_store = args.store.endswith(".sqlite") or Path(args.store).is_file()
+    given = Path(args.store)
+    is_store = given.suffix == ".sqlite" or (given.is_file() and given.suffix not in (".py", ".toml"))
     spec = None if is_store else load_spec(args.store)
     store = Path(args.store) if spec is None else spec.default_store()
     for path in write_pages(store, args.out or store.parent, spec):
