@@ -12,8 +12,9 @@ import pandas as pd
 
 from equipoise.datasets._columns import MISSING, Column, convert_column, infer_column
 
-__all__ = ["MISSING", "Column", "Schema", "read_columns", "refuse_duplicates"]
+__all__ = ["KINDS", "MISSING", "Column", "Schema", "read_columns", "refuse_duplicates"]
 
+KINDS = ("number", "category", "text", "date")
 _EXACT_IN_FLOAT32 = frozenset(["float32", "float16", "bool", "int8", "uint8", "int16", "uint16"])
 
 
