@@ -25,7 +25,7 @@ class Section:
     @property
     def slug(self) -> str:
         """A name for links: lower-case letters, digits and dashes."""
-        return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-") or "section"
+        return re.sub(r"[^a-z0-9]+", "-", self.title.lower())[:60].strip("-") or "section"
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ COLORS = {
     "ink": "#1f2b36",
     "muted": "#56646f",
     "majority": "#8fa3b5",
-    "minority": "#d9541e",
+    "minority": "#c8460f",
     "accent": "#0b6e74",
     "soft": "rgba(11,110,116,0.16)",
     "good": "#2b8a3e",
@@ -35,7 +35,7 @@ DARK = {
 #: Colors for series, told apart by people with any color vision (after Okabe and Ito).
 PALETTE = [
     "#0b6e74",
-    "#d9541e",
+    "#c8460f",
     "#5b5bd6",
     "#b7791f",
     "#8fa3b5",
