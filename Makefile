@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready-$(shell cat pyproject.toml constraints.txt | cksum | cut -d' ' -f1)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-slow check format bench docs changelog clean
+.PHONY: help setup run test test-slow check format bench plotly changelog clean
 
 help:  ## show this help
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 12
@@ -49,6 +49,12 @@ format: setup  ## let ruff fix what it can
 bench: setup  ## the speed benchmarks, as ratios between things timed in one run
 	@$(BIN)/python -m pytest benchmarks -p no:cacheprovider --benchmark-columns=min,median,rounds -m ''
 	@echo "The studies of the papers: .venv/bin/equipoise bench list"
+
+PLOTLY ?= 4.1.1
+plotly:  ## fetch the plot library that pages carry (needs npm): make plotly PLOTLY=4.1.1
+	@cd $$(mktemp -d) && npm pack --silent plotly.js-cartesian-dist-min@$(PLOTLY) && tar xzf *.tgz \
+	  && cp package/plotly-cartesian.min.js $(CURDIR)/src/equipoise/report/page/ \
+	  && cp package/LICENSE $(CURDIR)/src/equipoise/report/page/plotly-LICENSE
 
 changelog: setup  ## fold changes/ into CHANGELOG.md
 	@$(BIN)/towncrier build --yes

@@ -2,14 +2,16 @@
 
 Compute first, then describe what was computed as blocks, and let a :class:`Report` render them all::
 
-    report = Report("Results", [Section("Scores", [Text("Nine sets."), Table(["set", "AP"], [["ecoli",
-    0.7]])])]) report.write("out")          # out/report.html, out/report.md, out/report.json
+    report = Report("Results", [Section("Scores", [Text("Nine sets."), Table(["set", "AP"], [["ecoli", 0.7]])])])
+    report.write("out")  # out/report.html, out/report.md, out/report.json
 
-Blocks: :class:`Text`, :class:`Note` (a callout), :class:`Facts` (a strip of figures), :class:`Table`,
-:class:`Figure` (plotly), :class:`Picture` (a still SVG), :class:`Code`, :class:`Row` (side by side),
-:class:`Details` (folded away).
+Blocks: :class:`Headline` (the first screen), :class:`Text`, :class:`Note` (a callout), :class:`Facts` (a strip of
+figures), :class:`Table`, :class:`Ranking` (estimates with intervals on one scale), :class:`Figure` (plotly),
+:class:`Picture` (a still SVG), :class:`Gallery` (small pictures), :class:`LiveOperatingPoint` (sliders),
+:class:`Links` (an index), :class:`Code`, :class:`Row` (side by side), :class:`Details` (folded away).
 A cell of a table is a text, a number (formatted by the column's ``formats`` entry) or an :class:`Interval`.
 All text is escaped. Text from users that goes *into* a plotly figure passes through :func:`plain`.
+Words in a report's ``terms`` are explained where they first stand.
 """
 
 from __future__ import annotations
@@ -20,31 +22,45 @@ from equipoise.report.blocks import (
     Details,
     Facts,
     Figure,
+    Gallery,
+    Headline,
     Interval,
+    Links,
     Note,
     Picture,
+    Ranking,
     Row,
     Table,
     Text,
 )
 from equipoise.report.document import Report, Section
-from equipoise.report.figures import COLORS, PALETTE, new_figure, plain
+from equipoise.report.figures import new_figure, plain
+from equipoise.report.operating import LiveOperatingPoint
+from equipoise.report.palette import COLORS, PALETTE
+from equipoise.report.terms import TERMS, Term
 
 __all__ = [
     "COLORS",
     "PALETTE",
+    "TERMS",
     "Block",
     "Code",
     "Details",
     "Facts",
     "Figure",
+    "Gallery",
+    "Headline",
     "Interval",
+    "Links",
+    "LiveOperatingPoint",
     "Note",
     "Picture",
+    "Ranking",
     "Report",
     "Row",
     "Section",
     "Table",
+    "Term",
     "Text",
     "new_figure",
     "plain",

@@ -1,6 +1,6 @@
-"""One self-contained page: style, script and plotly inside it, locked by a content security policy.
+"""One self-contained page: style, scripts and data inside it, locked by a content security policy.
 
-The policy allows only the two scripts that this module puts in (by their hash), so that a script
+The policy allows only the scripts that this module puts in (by their hash), so that a script
 smuggled into a label could not run even if escaping failed, and no request can leave the page.
 """
 
@@ -12,7 +12,11 @@ import json
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from equipoise.report.blocks import Block, Details, Figure, Interval, Row, format_cell, is_number
+from equipoise.report import palette
+from equipoise.report.as_json import to_plain
+from equipoise.report.blocks import Block, Figure, Interval, clip, format_cell, inner_blocks, is_number
+from equipoise.report.operating import LiveOperatingPoint
+from equipoise.report.terms import Explainer
 
 if TYPE_CHECKING:
     from equipoise.report.document import Report
@@ -24,16 +28,6 @@ def _asset(name: str) -> str:
 
 def _hash(script: str) -> str:
     return "'sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() + "'"
-
-
-def _figures(blocks: Any) -> list[Figure]:
-    found: list[Figure] = []
-    for block in blocks:
-        if isinstance(block, Figure):
-            found.append(block)
-        elif isinstance(block, (Row, Details)):
-            found += _figures(block.blocks)
-    return found
 
 
 def embed_json(value: Any) -> str:
@@ -50,18 +44,38 @@ def _is_numeric(cell: Any) -> bool:
     return is_number(cell) or isinstance(cell, Interval)
 
 
+def _style() -> str:
+    day, night = palette.style_variables(palette.COLORS), palette.style_variables(palette.DARK)
+    dark = f"{{color-scheme:dark;{night}}}"
+    return (
+        f":root{{color-scheme:light;{day}}}\n"
+        f"@media screen and (prefers-color-scheme:dark){{:root:not([data-theme=light]){dark}}}\n"
+        f"@media screen{{:root[data-theme=dark]{dark}}}\n" + _asset("style.css")
+    )
+
+
+def _settings(figures: list[Figure]) -> dict[str, Any]:
+    """What the page's script needs to draw in the house's look, by day and by night."""
+    return {
+        "figures": [figure.payload() for figure in figures],
+        "light": palette.COLORS,
+        "dark": palette.DARK,
+        "palette": palette.PALETTE,
+        "night": palette.night_colors(),
+        "font": palette.FONT,
+    }
+
+
 def render(report: Report) -> str:
     """The page as text."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    figures = [figure for section in report.sections for figure in _figures(section.blocks)]
-    plotly = ""
-    if figures:
-        from plotly.offline import get_plotlyjs
-
-        plotly = get_plotlyjs()
-    script = _asset("page.js")
-    numbers: dict[int, int] = {id(figure): index for index, figure in enumerate(figures)}
+    blocks = list(inner_blocks(block for section in report.sections for block in section.blocks))
+    figures = [block for block in blocks if isinstance(block, Figure)]
+    lives = [block for block in blocks if isinstance(block, LiveOperatingPoint)]
+    names = ["plotly-cartesian.min.js"] * bool(figures or lives) + ["page.js"] + ["live.js"] * bool(lives)
+    scripts = [_asset(name) for name in names]
+    numbers = {id(block): i for kind in (figures, lives) for i, block in enumerate(kind)}
 
     def number(block: Block) -> int:
         return numbers[id(block)]
@@ -73,15 +87,22 @@ def render(report: Report) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(format_cell=format_cell, is_numeric=_is_numeric, figure_number=number)
+    environment.globals.update(
+        format_cell=format_cell,
+        is_numeric=_is_numeric,
+        figure_number=number,
+        live_number=number,
+        explain=Explainer(report.terms),
+    )
     environment.tests["interval"] = lambda cell: isinstance(cell, Interval)
+    environment.filters["clip"] = clip
     slugs = [f"{index + 1}-{section.slug}" for index, section in enumerate(report.sections)]
     return environment.get_template("page.html").render(
         report=report,
         tabs=list(zip(slugs, report.sections, strict=True)),
-        style=_asset("style.css"),
-        plotly=plotly,
-        script=script,
-        script_hashes=" ".join(_hash(text) for text in (plotly, script) if text),
-        figures=embed_json([figure.payload() for figure in figures]),
+        style=_style(),
+        scripts=scripts,
+        script_hashes=" ".join(map(_hash, scripts)),
+        figures=embed_json(_settings(figures)),
+        lives=embed_json(to_plain([block.payload() for block in lives])) if lives else "",
     )

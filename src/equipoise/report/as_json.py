@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.report.blocks import Figure, Picture
+from equipoise.report.blocks import Figure, Gallery, Picture
+from equipoise.report.operating import LiveOperatingPoint
 
 if TYPE_CHECKING:
     from equipoise.report.document import Report
@@ -26,6 +27,10 @@ def to_plain(value: Any) -> Any:
         return {"kind": "figure", "caption": value.caption, "alt": value.alt}
     if isinstance(value, Picture):
         return {"kind": "picture", "name": value.name, "caption": value.caption, "alt": value.alt}
+    if isinstance(value, Gallery):
+        return {"kind": "gallery", "caption": value.caption, "lines": [line for _, line in value.items]}
+    if isinstance(value, LiveOperatingPoint):
+        return {"kind": "live", "classes": to_plain(value.classes), "figures": to_plain(value.figures)}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, Mapping):

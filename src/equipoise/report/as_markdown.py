@@ -12,13 +12,19 @@ from equipoise.report.blocks import (
     Details,
     Facts,
     Figure,
+    Gallery,
+    Headline,
+    Links,
     Note,
     Picture,
+    Ranking,
     Row,
     Table,
     Text,
+    clip,
     format_cell,
 )
+from equipoise.report.operating import LiveOperatingPoint
 
 if TYPE_CHECKING:
     from equipoise.report.document import Report
@@ -40,6 +46,12 @@ def _text(block: Text) -> Iterator[str]:
 def _note(block: Note) -> Iterator[str]:
     title = block.title or {"note": "Note", "good": "Good", "warning": "Take care"}[block.level]
     yield f"> **{escape(title)}.** {escape(block.text)}"
+
+
+def _headline(block: Headline) -> Iterator[str]:
+    yield f"**{escape(block.claim)}**\n"
+    for label, text in block.parts:
+        yield f"- **{escape(label)}.** {escape(text)}"
 
 
 def _facts(block: Facts) -> Iterator[str]:
@@ -72,6 +84,29 @@ def _picture(block: Picture) -> Iterator[str]:
         yield f"\n*{escape(block.caption)}*"
 
 
+def _ranking(block: Ranking) -> Iterator[str]:
+    rows = [list(item) for item in block.items]
+    yield from _table(Table(["", "estimate"], rows, block.caption, {"estimate": block.format}))
+
+
+def _gallery(block: Gallery) -> Iterator[str]:
+    yield f"*{escape(block.caption)}* (the pictures are on the HTML page)\n"
+    for _, line in block.items:
+        yield f"- {escape(line)}"
+
+
+def _links(block: Links) -> Iterator[str]:
+    for title, address, text in block.items:
+        yield f"- [{escape(title)}]({address}) {escape(text)}".rstrip()
+
+
+def _live(block: LiveOperatingPoint) -> Iterator[str]:
+    code = block.codes[-1]
+    yield f"At a threshold of {block.threshold(code):.4g} for “{escape(clip(block.classes[code], 80))}”:\n"
+    rows = [[name.replace("_", " "), value] for name, value in block.figures.items()]
+    yield from _table(Table(["figure", "value"], rows, "Counts and alerts are of 10,000 cases."))
+
+
 def _code(block: Code) -> Iterator[str]:
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", block.text)), default=0))
     yield f"{fence}\n{block.text}\n{fence}"
@@ -92,7 +127,8 @@ def _details(block: Details) -> Iterator[str]:
 
 _RENDERERS: dict[type, Callable[[Any], Iterator[str]]] = {
     Text: _text, Note: _note, Facts: _facts, Table: _table, Figure: _figure, Picture: _picture, Code: _code,
-    Row: _row, Details: _details,
+    Row: _row, Details: _details, Headline: _headline, Ranking: _ranking, Gallery: _gallery, Links: _links,
+    LiveOperatingPoint: _live,
 }  # fmt: skip
 
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import base64
+import math
 import numbers
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from equipoise._core.checks import check_choice
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from equipoise.report.operating import LiveOperatingPoint
+
 LEVELS = ("note", "good", "warning")
+LONGEST_CELL = 400  # signs of a text in a table; the JSON has all of them
 
 
 @dataclass(frozen=True)
@@ -52,10 +56,25 @@ class Note:
 
 
 @dataclass(frozen=True)
-class Facts:
-    """A strip of figures, each ``(label, value)`` or ``(label, value, detail)``; values are ready-made
-    texts.
+class Headline:
+    """The first screen: one sentence that answers, and short labelled parts below it.
+
+    Parameters
+    ----------
+    claim
+        What a hurried reader takes away.
+    parts
+        ``(label, sentence)``, such as what was asked, what came out and how sure that is.
     """
+
+    claim: str
+    parts: Sequence[tuple[str, str]] = ()
+    kind: str = field(default="headline", init=False)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A strip of figures, each ``(label, value)`` or ``(label, value, detail)``; values are ready-made texts."""
 
     items: Sequence[tuple[str, ...]]
     kind: str = field(default="facts", init=False)
@@ -183,10 +202,105 @@ class Code:
 
 
 @dataclass(frozen=True)
+class Ranking:
+    """Names with an estimate and its interval each, drawn on one scale: importances, differences, scores.
+
+    Parameters
+    ----------
+    items
+        ``(name, interval)``, in the order of reading.
+    caption
+        A sentence above them.
+    format
+        Format specification of the numbers.
+
+    Examples
+    --------
+    >>> Ranking([("age", Interval(0.2, 0.1, 0.3))], "Importance").places[0][2:]
+    (33.33, 66.67, 100.0)
+    """
+
+    items: Sequence[tuple[str, Interval]]
+    caption: str = ""
+    format: str = ".3f"
+    kind: str = field(default="ranking", init=False)
+
+    def _place(self, value: float) -> float:
+        ends = [0.0, *(end for _, i in self.items for end in (i.low, i.high) if math.isfinite(end))]
+        low, high = min(ends), max(ends)
+        return round(100 * (min(max(value, low), high) - low) / ((high - low) or 1.0), 2)
+
+    @property
+    def zero(self) -> float:
+        """Where zero lies on the scale, in percent of its length."""
+        return self._place(0.0)
+
+    @property
+    def places(self) -> list[tuple[str, Interval, float, float, float]]:
+        """Each name, its interval, and where the low end, the value and the high end lie, in percent."""
+        return [(name, i, *(self._place(v) for v in (i.low, i.value, i.high))) for name, i in self.items]  # type: ignore[misc]
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """Small pictures with a line each, such as misjudged images.
+
+    Parameters
+    ----------
+    items
+        ``(png, line)``: the bytes of a PNG file, and what to say below it.
+    caption
+        A sentence above them.
+    """
+
+    items: Sequence[tuple[bytes, str]] = field(repr=False)
+    caption: str = ""
+    kind: str = field(default="gallery", init=False)
+
+    def __post_init__(self) -> None:
+        for png, line in self.items:
+            if not png.startswith(b"\x89PNG\r\n"):
+                raise ValueError(f"items must hold PNG files, got {png[:8]!r} for {line!r}")
+
+    @property
+    def shown(self) -> list[tuple[str, str]]:
+        """Each picture as an address, and its line."""
+        return [("data:image/png;base64," + base64.b64encode(png).decode(), line) for png, line in self.items]
+
+
+@dataclass(frozen=True)
+class Links:
+    """Other pages beside this one, each ``(title, address, sentence)``; an index is made of them.
+
+    >>> Links([("x", "javascript:alert(1)", "")])
+    Traceback (most recent call last):
+    ...
+    ValueError: an address must name a file beside the page, got 'javascript:alert(1)'
+    """
+
+    items: Sequence[tuple[str, str, str]]
+    kind: str = field(default="links", init=False)
+
+    def __post_init__(self) -> None:
+        for _, address, _ in self.items:
+            if not re.fullmatch(r"[\w.-]+(/[\w.-]+)*(#[\w.-]*)?", address):
+                raise ValueError(f"an address must name a file beside the page, got {address!r}")
+
+
+@dataclass(frozen=True)
 class Row:
-    """Blocks side by side where the page is wide enough."""
+    """Blocks side by side where the page is wide enough; small multiples with a small ``width``.
+
+    Parameters
+    ----------
+    blocks
+        From left to right.
+    width
+        The least width of each, in pixels.
+    """
 
     blocks: Sequence[Block]
+    width: int = 400
     kind: str = field(default="row", init=False)
 
 
@@ -199,7 +313,28 @@ class Details:
     kind: str = field(default="details", init=False)
 
 
-Block = Text | Note | Facts | Table | Figure | Picture | Code | Row | Details
+Block: TypeAlias = (
+    "Text | Headline | Note | Facts | Table | Figure | Picture | Gallery | Ranking | Links | Code | Row | Details"
+    " | LiveOperatingPoint"
+)
+
+
+def inner_blocks(blocks: Iterable[Block]) -> Iterator[Block]:
+    """All blocks, also those inside rows and folds."""
+    for block in blocks:
+        yield block
+        if isinstance(block, (Row, Details)):
+            yield from inner_blocks(block.blocks)
+
+
+def clip(text: object, limit: int) -> str:
+    """Text cut to ``limit`` signs.
+
+    >>> clip("a long label", 6)
+    'a lon…'
+    """
+    words = str(text)
+    return words if len(words) <= limit else words[: limit - 1] + "…"
 
 
 def is_number(value: Any) -> bool:
@@ -218,7 +353,7 @@ def format_cell(value: Any, spec: str = "") -> str:
         number, low, high = (format_cell(v, spec) for v in (value.value, value.low, value.high))
         return f"{number} ({low} to {high})"
     if not is_number(value):
-        return str(value)
+        return clip(value, LONGEST_CELL)
     if value != value:
         return "–"
     if spec:

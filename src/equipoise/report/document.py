@@ -11,7 +11,8 @@ from typing import Any
 
 from equipoise._core.checks import check_choice
 from equipoise._core.files import replacing, write_text
-from equipoise.report.blocks import Block, Details, Picture, Row
+from equipoise.report.blocks import Block, Picture, inner_blocks
+from equipoise.report.terms import TERMS, Term
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Section:
     @property
     def slug(self) -> str:
         """A name for links: lower-case letters, digits and dashes."""
-        return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-") or "section"
+        return re.sub(r"[^a-z0-9]+", "-", self.title.lower())[:60].strip("-") or "section"
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class Report:
         Whatever a machine should read: goes into the JSON as it is, and nowhere else.
     footer
         A line at the end: versions, the command that made it.
+    terms
+        Words that the HTML page explains where they first stand in a section.
 
     Examples
     --------
@@ -62,6 +65,7 @@ class Report:
     subtitle: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
     footer: str = ""
+    terms: Sequence[Term] = TERMS
 
     def to_html(self) -> str:
         """One self-contained page: no request leaves it."""
@@ -82,7 +86,8 @@ class Report:
     @property
     def pictures(self) -> list[Picture]:
         """Every picture, wherever it stands."""
-        return [picture for section in self.sections for picture in _pictures(section.blocks)]
+        blocks = inner_blocks(block for section in self.sections for block in section.blocks)
+        return [block for block in blocks if isinstance(block, Picture)]
 
     def write(
         self,
@@ -105,13 +110,3 @@ class Report:
             with replacing(paths[kind]) as temporary:
                 temporary.write_text(text, encoding="utf-8", errors="replace")
         return paths
-
-
-def _pictures(blocks: Sequence[Block]) -> list[Picture]:
-    found: list[Picture] = []
-    for block in blocks:
-        if isinstance(block, Picture):
-            found.append(block)
-        elif isinstance(block, (Row, Details)):
-            found += _pictures(block.blocks)
-    return found

@@ -5,32 +5,10 @@ from __future__ import annotations
 import html
 from typing import Any
 
-COLORS = {
-    "ink": "#22303c",
-    "muted": "#6b7a88",
-    "grid": "#e6eaee",
-    "majority": "#8fa3b5",
-    "minority": "#d9541e",
-    "accent": "#0b6e74",
-    "soft": "rgba(11,110,116,0.16)",
-    "good": "#2b8a3e",
-    "warning": "#b7791f",
-}
-#: Colors for series, told apart by people with any color vision (after Okabe and Ito).
-PALETTE = [
-    "#0b6e74",
-    "#d9541e",
-    "#5b5bd6",
-    "#b7791f",
-    "#8fa3b5",
-    "#b0357a",
-    "#3c8d2f",
-    "#3a7ca5",
-    "#7a5c3e",
-    "#22303c",
-]
+from equipoise.report.blocks import clip
+from equipoise.report.palette import COLORS, FONT, PALETTE
 
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+__all__ = ["COLORS", "FONT", "PALETTE", "new_figure", "plain"]
 
 
 def plain(text: object, limit: int = 60) -> str:
@@ -39,10 +17,7 @@ def plain(text: object, limit: int = 60) -> str:
     >>> plain("<b>x</b>")
     '&lt;b&gt;x&lt;/b&gt;'
     """
-    words = " ".join(str(text).split())
-    if len(words) > limit:
-        words = words[: limit - 1] + "…"
-    return html.escape(words, quote=False)
+    return html.escape(clip(" ".join(str(text).split()), limit), quote=False)
 
 
 def new_figure(*traces: Any, x: str = "", y: str = "", **layout: Any) -> Any:
