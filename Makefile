@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready-$(shell cat pyproject.toml constraints.txt | cksum | cut -d' ' -f1)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-slow check format bench plotly changelog clean
+.PHONY: help setup setup-verified run test test-slow check audit hashes format bench plotly changelog clean
 
 help:  ## show this help
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 12
@@ -23,6 +23,13 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,dev]'
 	@rm -f $(VENV)/.ready-*; touch $(STAMP)
 	@echo "Ready: $$($(BIN)/python --version) in $(VENV)."
+
+setup-verified:  ## the same, and pip checks the SHA-256 of every package but torch, whose build differs by platform
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r constraints-hashes.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@rm -f $(VENV)/.ready-*; touch $(STAMP)
 
 run: setup  ## the main job on embedded data: out/report.html
 	@$(BIN)/equipoise report --out out --budget 150s
@@ -42,6 +49,25 @@ check: setup  ## ruff, mypy --strict, import layers
 	@PYTHONPATH=src $(BIN)/lint-imports --no-cache
 	@echo "Style, types and layers hold."
 
+TOOLS := .venv-tools/bin
+
+$(TOOLS)/deptry:
+	@$(PYTHON) -m venv .venv-tools
+	@$(TOOLS)/python -m pip install --quiet --disable-pip-version-check pip-audit pip-licenses deptry uv
+
+audit: setup $(TOOLS)/deptry  ## known vulnerabilities, licenses and undeclared imports of the dependencies
+	@diff <(grep -oE '^[A-Za-z0-9._-]+==[^ ]+' constraints.txt | grep -v '^torch==' | tr A-Z_ a-z-) \
+	  <(grep -oE '^[A-Za-z0-9._-]+==[^ ]+' constraints-hashes.txt | tr A-Z_ a-z-) \
+	  || { echo "constraints-hashes.txt is behind constraints.txt: run make hashes."; exit 1; }
+	@$(TOOLS)/deptry src
+	@$(TOOLS)/pip-licenses --python=$(BIN)/python --partial-match --fail-on='GPLv2;GPLv3;GPL-2.0;GPL-3.0;AGPL' >/dev/null
+	@$(TOOLS)/pip-audit --strict --no-deps --disable-pip -r constraints-hashes.txt
+	@echo "Declared imports, licenses and vulnerabilities are in order."
+
+hashes: $(TOOLS)/deptry  ## write constraints-hashes.txt anew, after a change of constraints.txt
+	@$(TOOLS)/uv pip compile --quiet --no-deps --generate-hashes --no-annotate --no-header --no-emit-package torch \
+	  --python-version 3.11 constraints.txt -o constraints-hashes.txt
+
 format: setup  ## let ruff fix what it can
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
@@ -60,4 +86,4 @@ changelog: setup  ## fold changes/ into CHANGELOG.md
 	@$(BIN)/towncrier build --yes
 
 clean:  ## remove what was built
-	@rm -rf $(VENV) out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf $(VENV) .venv-tools out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

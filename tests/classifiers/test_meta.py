@@ -7,6 +7,7 @@ import pytest
 import torch
 from sklearn.datasets import load_digits, make_classification
 
+from equipoise._core.sealed import sealing
 from equipoise.classifiers import MetaClassifier, NeuralClassifier
 from equipoise.classifiers.meta_pictures import plot_offset_curve, plot_scatter, plot_weights_over_time
 from equipoise.training import Callback
@@ -136,7 +137,8 @@ def test_save_and_load_keep_all_that_was_learned(table, method, tmp_path):
     assert again.weights_over_time().equals(clf.weights_over_time())
     view = {"meta-enum": "offset_curve", "metasaug": "scatter", "mwn": "weight_curve"}[method]
     assert getattr(again, view)().equals(getattr(clf, view)())
-    NeuralClassifier(epochs=1, random_state=0).fit(X, y).save(tmp_path / "model2" / "learned")
+    with sealing(tmp_path / "model2") as folder:
+        NeuralClassifier(epochs=1, random_state=0).fit(X, y).save(folder / "learned")
     with pytest.raises(ValueError, match="must hold a MetaClassifier"):
         MetaClassifier.load(tmp_path / "model2")
 

@@ -39,6 +39,20 @@ def check_array(name: str, value: npt.ArrayLike, *, allow_empty: bool = False) -
     return array
 
 
+def check_number(name: str, value: Any) -> float:
+    """One finite number.
+
+    >>> check_number("loss", [1, 2])
+    Traceback (most recent call last):
+    ...
+    ValueError: loss must be one number, got shape (2,)
+    """
+    array = check_array(name, value)
+    if array.ndim:
+        raise ValueError(f"{name} must be one number, got shape {array.shape}")
+    return float(array)
+
+
 def check_in_range(
     name: str,
     value: npt.ArrayLike,

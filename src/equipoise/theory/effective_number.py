@@ -209,6 +209,13 @@ def class_factor(mean_scatter: npt.ArrayLike, weights: npt.ArrayLike) -> FloatAr
     """
     scatter = check_in_range("mean_scatter", mean_scatter, 0)
     weights = check_in_range("weights", weights, 0)
+    if scatter.ndim != 1 or scatter.shape != weights.shape:
+        raise ValueError(
+            f"mean_scatter and weights must be vectors of one length, got shapes {scatter.shape} and "
+            f"{weights.shape}"
+        )
+    if not weights.any():
+        raise ValueError("weights must not all be zero")
     known = scatter > 0
     fill = scatter[known].mean() if known.any() else 1.0
     factor = np.where(known, scatter, fill) * weights

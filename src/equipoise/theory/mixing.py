@@ -12,7 +12,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linprog
 
-from equipoise._core.checks import FloatArray, check_array, check_distribution, check_in_range, check_positive
+from equipoise._core.checks import (
+    FloatArray,
+    check_array,
+    check_distribution,
+    check_in_range,
+    check_number,
+    check_positive,
+)
 
 
 def linearly_separable(first: npt.ArrayLike, second: npt.ArrayLike) -> bool:
@@ -72,6 +79,7 @@ def risk_variance(losses: npt.ArrayLike, loss_at_mean: float) -> RiskVariance:
     0.25
     """
     each = check_array("losses", losses)
+    loss_at_mean = check_number("loss_at_mean", loss_at_mean)
     mean, variance = float(each.mean()), float(each.var())
     gap = (mean - loss_at_mean) * (mean + loss_at_mean)
     return RiskVariance(variance, gap, 1 - gap / variance if variance > 0 else -np.inf)

@@ -17,12 +17,15 @@ from equipoise._core.checks import FloatArray, check_choice, check_fraction, che
 from equipoise.metrics.significance.ranks import average_ranks, check_scores
 
 TESTS = ("ranks", "wilcoxon")
+MOST_METHODS = 500  # the work of Shaffer's correction grows with the fourth power
 CORRECTIONS = ("shaffer", "holm", "nemenyi", "none")
 
 
 def step_down(p_values: npt.ArrayLike, multipliers: npt.ArrayLike) -> FloatArray:
     """Adjusted p-values of a step-down procedure: sorted, multiplied, made monotone, capped at 1."""
     p = check_in_range("p_values", p_values, 0, 1)
+    if p.ndim != 1:
+        raise ValueError(f"p_values must be a vector, got shape {p.shape}")
     order = np.argsort(p, kind="stable")
     adjusted = np.empty_like(p)
     adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * np.asarray(multipliers)), 1)
@@ -35,7 +38,8 @@ def holm(p_values: npt.ArrayLike) -> FloatArray:
     >>> holm([0.01, 0.04, 0.03]).tolist()
     [0.03, 0.06, 0.06]
     """
-    return step_down(p_values, np.arange(np.size(p_values), 0, -1))
+    p = check_in_range("p_values", p_values, 0, 1)
+    return step_down(p, np.arange(p.size, 0, -1))
 
 
 def true_hypotheses(n_methods: int) -> list[int]:
@@ -66,13 +70,14 @@ def shaffer(p_values: npt.ArrayLike, n_methods: int) -> FloatArray:
     >>> shaffer([0.01, 0.02, 0.03], n_methods=3).tolist()
     [0.03, 0.03, 0.03]
     """
-    k = check_integer("n_methods", n_methods, low=2)
+    k = check_integer("n_methods", n_methods, low=2, high=MOST_METHODS)
     m = comb(k, 2)
-    if np.size(p_values) != m:
-        raise ValueError(f"p_values must be the {m} pairs of {k} methods, got {np.size(p_values)}")
+    p = check_in_range("p_values", p_values, 0, 1)
+    if p.size != m:
+        raise ValueError(f"p_values must be the {m} pairs of {k} methods, got {p.size}")
     possible = np.array(true_hypotheses(k))
     left = m - np.arange(m)
-    return step_down(p_values, possible[np.searchsorted(possible, left, side="right") - 1])
+    return step_down(p, possible[np.searchsorted(possible, left, side="right") - 1])
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
-from equipoise._core.checks import FloatArray
+from equipoise._core.checks import FloatArray, check_array
 from equipoise.theory.anomaly.metrics import area_under_curve
 from equipoise.theory.anomaly.saddle import solve_saddle
 
@@ -21,7 +22,7 @@ def standardize(X: FloatArray) -> FloatArray:
     return (X[:, keep] - X[:, keep].mean(axis=0)) / spread[keep]
 
 
-def effective_dimension(X: FloatArray) -> float:
+def effective_dimension(X: npt.ArrayLike) -> float:
     """(tr Σ)²/tr Σ², the participation ratio of the standardized features' covariance.
 
     Sampling noise inflates tr S²; its Gaussian mean, tr Σ²·(1 + 1/n) + (tr Σ)²/n, is solved for tr Σ².
@@ -31,7 +32,10 @@ def effective_dimension(X: FloatArray) -> float:
     >>> round(effective_dimension(X)), round(effective_dimension(np.hstack([X, X])))
     (20, 20)
     """
-    Z = standardize(X)
+    table = check_array("X", X)
+    if table.ndim != 2 or len(table) < 2:
+        raise ValueError(f"X must have at least two rows and one column, got shape {table.shape}")
+    Z = standardize(table)
     n, d = Z.shape
     if d == 0:
         return 1.0

@@ -16,7 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from equipoise._core.checks import FloatArray, check_fraction, check_in_range, check_integer, check_positive
+from equipoise._core.checks import (
+    FloatArray,
+    check_array,
+    check_fraction,
+    check_in_range,
+    check_integer,
+    check_positive,
+)
 from equipoise._core.progress import Progress
 from equipoise._core.random import RandomState, as_generator
 from equipoise.theory.anomaly.sampling import sample_training_set
@@ -207,7 +214,13 @@ def extrapolate(dims: npt.ArrayLike, means: npt.ArrayLike, errors: npt.ArrayLike
     >>> round(found.limit, 6), round(found.correction, 6), round(found.standard_error, 4)
     (0.5, 1.0, 0.0224)
     """
-    sizes, values, spread = (np.asarray(a, dtype=np.float64) for a in (dims, means, errors))
+    sizes, values = check_positive("dims", dims), check_array("means", means)
+    spread = check_positive("errors", errors)
+    if not sizes.shape == values.shape == spread.shape == (sizes.size,):
+        raise ValueError(
+            "dims, means and errors must be vectors of one length, got shapes "
+            f"{sizes.shape}, {values.shape} and {spread.shape}"
+        )
     if len(np.unique(sizes)) < 2:
         raise ValueError(f"dims: an extrapolation needs two different sizes, got {sizes.tolist()}")
     design = np.stack([np.ones_like(sizes), 1 / sizes], axis=1) / spread[:, None]

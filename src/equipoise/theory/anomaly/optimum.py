@@ -18,6 +18,7 @@ from equipoise.theory.anomaly.metrics import Metrics, intrinsic_fraction, teache
 from equipoise.theory.anomaly.saddle import SaddlePoint, solve_saddle
 
 LOWEST, HIGHEST = 0.005, 0.995  # the training fractions that are searched
+HOTTEST = 1e4  # far above any crossover; beyond it the equations lose their digits
 _COARSE = 27
 _CHEBYSHEV = 9
 OBJECTIVES = ("overlap", "bias", *(field.name for field in fields(Metrics)))
@@ -90,7 +91,7 @@ def optimal_train_fraction(
     check_choice("objective", objective, OBJECTIVES)
     alpha, noise, b0, share = np.broadcast_arrays(
         check_positive("samples_per_dim", samples_per_dim),
-        check_in_range("temperature", temperature, 0.0),
+        check_in_range("temperature", temperature, 0.0, HOTTEST),
         check_in_range("teacher_bias", teacher_bias),
         check_fraction("test_fraction", 0.5 if test_fraction is None else test_fraction),
     )
@@ -227,7 +228,7 @@ def crossover_temperature(
         return objective_of(solve_saddle(alpha[..., None], noise, b0[..., None], rho[..., None]), objective)
 
     chance = _CHANCE.get(objective, 0.5)
-    noise = np.concatenate([[0.0], np.geomspace(0.02, check_in_range("highest", highest, 0.1), 24)])
+    noise = np.concatenate([[0.0], np.geomspace(0.02, check_in_range("highest", highest, 0.1, HOTTEST), 24)])
     values = score(np.broadcast_to(noise, (*alpha.shape, noise.size)))
     level = values[..., 0] - loss * (values[..., 0] - chance)
     below = values < level[..., None]

@@ -1,0 +1,53 @@
+"""Border checks that were found missing: each call once gave nonsense, a numpy message, or no end of work."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from equipoise.metrics.significance import holm, shaffer
+from equipoise.theory.anomaly import (
+    crossover_temperature,
+    effective_dimension,
+    extrapolate,
+    optimal_train_fraction,
+)
+from equipoise.theory.effective_number import class_factor
+from equipoise.theory.mixing import risk_variance
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: effective_dimension([]), "X must not be empty"),
+        (lambda: effective_dimension([1.0, 2.0]), "X must have at least two rows"),
+        (lambda: effective_dimension([[NAN, 1.0], [2.0, 3.0]]), "X must be finite"),
+        (lambda: extrapolate([1, 2], [1], [1, 1]), "vectors of one length"),
+        (lambda: extrapolate([1, 2], [1, NAN], [1, 1]), "means must be finite"),
+        (lambda: extrapolate([0, 2], [1, 1], [1, 1]), "dims must be positive"),
+        (lambda: extrapolate([1, 2], [1, 1], [0, 1]), "errors must be positive"),
+        (lambda: risk_variance([1, 2], NAN), "loss_at_mean must be finite"),
+        (lambda: risk_variance([1, 2], [1, 2]), "loss_at_mean must be one number"),
+        (lambda: class_factor([1, NAN], [1, 1]), "mean_scatter must be finite"),
+        (lambda: class_factor([1, 2], [1]), "vectors of one length"),
+        (lambda: class_factor([1, 2], [0, 0]), "weights must not all be zero"),
+        (lambda: holm([[0.1, 0.2]]), "p_values must be a vector"),
+        (lambda: holm([]), "p_values must not be empty"),
+        (lambda: shaffer([[0.1, 0.2, 0.3]], 3), "p_values must be a vector"),
+        (lambda: shaffer([0.1], 10**6), "n_methods must be at most"),
+        (lambda: crossover_temperature(1.1, -0.6, highest=1e308), "highest must lie in"),
+        (lambda: optimal_train_fraction(8, 1e30, -1.5), "temperature must lie in"),
+    ],
+)
+def test_a_bad_argument_is_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_lists_and_frames_are_tables_too():
+    rows = [[1.0, 2.0], [2.0, 1.0], [3.0, 5.0]]
+    asked = [effective_dimension(X) for X in (rows, np.array(rows), pd.DataFrame(rows))]
+    assert asked[0] == asked[1] == asked[2]
