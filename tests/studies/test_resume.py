@@ -13,7 +13,7 @@ import pytest
 
 import study_cells
 from equipoise.studies import Spec, Store, run_study
-from equipoise.studies.cell import Outcome
+from equipoise.studies.cell import CellOutcome
 from equipoise.studies.grid import cell_key
 
 SCRIPT = """
@@ -89,13 +89,13 @@ def test_a_cell_belongs_to_one_runner_until_its_lease_ends(tmp_path, monkeypatch
     with first, Store(tmp_path / "s.sqlite") as second:
         assert first.claim(keys[0])
         assert not second.claim(keys[0])
-        assert not second.finish(Outcome(keys[0], "{}"))  # not the holder
+        assert not second.finish(CellOutcome(keys[0], "{}"))  # not the holder
         now = time.time()
         monkeypatch.setattr("equipoise.studies.store.time.time", lambda: now + 10_000)
         assert second.claim(keys[0])  # the lease of the first has run out
-        assert not first.finish(Outcome(keys[0], "{}"))  # too late, the result is dropped
-        assert second.finish(Outcome(keys[0], "{}"))
-        assert not second.finish(Outcome(keys[0], "{}"))  # done is done
+        assert not first.finish(CellOutcome(keys[0], "{}"))  # too late, the result is dropped
+        assert second.finish(CellOutcome(keys[0], "{}"))
+        assert not second.finish(CellOutcome(keys[0], "{}"))  # done is done
         assert first.statuses(keys)[keys[0]] == "done"
 
 

@@ -36,7 +36,7 @@ _one_at_a_time = threading.Lock()  # peak memory, thread limits and warnings bel
 
 
 @dataclass(frozen=True)
-class Task:
+class CellTask:
     """A cell to run: everything that a worker needs."""
 
     key: str
@@ -45,7 +45,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CellOutcome:
     """What came of a cell. ``result`` is JSON text, or ``None`` if it failed with ``error``."""
 
     key: str
@@ -57,7 +57,7 @@ class Outcome:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
-def run_task(task: Task) -> Outcome:
+def run_task(task: CellTask) -> CellOutcome:
     """Run a cell on one thread of its process; an error becomes a recorded outcome."""
     result: str | None = None
     error: str | None = None
@@ -73,12 +73,12 @@ def run_task(task: Task) -> Outcome:
         seconds = time.perf_counter() - start
         memory = peak_memory_mb()
     texts = dict.fromkeys(f"{item.category.__name__}: {item.message}" for item in caught)
-    return Outcome(task.key, result, error, seconds, memory, tuple(texts)[:_MOST_WARNINGS], environment())
+    return CellOutcome(task.key, result, error, seconds, memory, tuple(texts)[:_MOST_WARNINGS], environment())
 
 
-def died(key: str, why: str) -> Outcome:
+def died(key: str, why: str) -> CellOutcome:
     """The outcome of a cell whose process was lost."""
-    return Outcome(key, None, error=why, environment=environment())
+    return CellOutcome(key, None, error=why, environment=environment())
 
 
 def _checked(result: Any, settings: Mapping[str, Any]) -> str:
@@ -147,6 +147,23 @@ def _environment_text() -> str:
     return json.dumps(found)
 
 
+@functools.lru_cache(maxsize=1)
+def _cpu_model() -> str:
+    """The name of the processor; another one may round a trained result differently."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            for line in file:
+                name, _, value = line.partition(":")
+                if name.strip() == "model name":
+                    return value.strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
 def environment() -> dict[str, str]:
-    """The versions that a result depends on."""
-    return dict(json.loads(_environment_text()))
+    """The versions and the processor that a result depends on; torch's instruction set where torch was used."""
+    found = {**json.loads(_environment_text()), "cpu": _cpu_model()}
+    if "torch" in sys.modules:
+        found["torch_cpu_capability"] = str(sys.modules["torch"].backends.cpu.get_cpu_capability())
+    return found

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from equipoise._core.checks import check_integer
-from equipoise.studies.cell import Outcome, Task, died, run_task
+from equipoise.studies.cell import CellOutcome, CellTask, died, run_task
 
 _SCHEMES = ("tcp", "tls", "ws", "wss", "ucx")
 
@@ -26,7 +26,7 @@ class Engine(Protocol):
 
     workers: int
 
-    def run(self, tasks: Iterator[Task]) -> Iterator[Outcome]: ...
+    def run(self, tasks: Iterator[CellTask]) -> Iterator[CellOutcome]: ...
 
     def __enter__(self) -> Engine: ...
 
@@ -55,11 +55,11 @@ class LocalEngine(contextlib.AbstractContextManager["LocalEngine"]):
 
         self.workers = check_integer("jobs", jobs, low=1) if jobs is not None else int(cpu_count())
 
-    def run(self, tasks: Iterator[Task]) -> Iterator[Outcome]:
+    def run(self, tasks: Iterator[CellTask]) -> Iterator[CellOutcome]:
         if self.workers == 1:
             yield from map(run_task, tasks)
             return
-        sent: dict[str, Task] = {}
+        sent: dict[str, CellTask] = {}
         while True:
             try:
                 yield from self._parallel(tasks, sent)
@@ -69,7 +69,7 @@ class LocalEngine(contextlib.AbstractContextManager["LocalEngine"]):
                     yield self._alone(task)
                 sent.clear()
 
-    def _parallel(self, tasks: Iterator[Task], sent: dict[str, Task]) -> Iterator[Outcome]:
+    def _parallel(self, tasks: Iterator[CellTask], sent: dict[str, CellTask]) -> Iterator[CellOutcome]:
         from joblib import Parallel, delayed
 
         def sending() -> Iterator[Any]:
@@ -82,7 +82,7 @@ class LocalEngine(contextlib.AbstractContextManager["LocalEngine"]):
             del sent[outcome.key]
             yield outcome
 
-    def _alone(self, task: Task) -> Outcome:
+    def _alone(self, task: CellTask) -> CellOutcome:
         try:
             return next(self._parallel(iter([task]), {}))
         except BrokenProcessPool as error:
@@ -112,10 +112,10 @@ class DaskEngine:
             raise EngineError(f"the Dask cluster at {address} has no workers") from error
         self.workers = max(1, len(self._client.scheduler_info(n_workers=-1)["workers"]))
 
-    def run(self, tasks: Iterator[Task]) -> Iterator[Outcome]:
+    def run(self, tasks: Iterator[CellTask]) -> Iterator[CellOutcome]:
         sent: dict[str, str] = {}
 
-        def submit(task: Task) -> Any:
+        def submit(task: CellTask) -> Any:
             future = self._client.submit(run_task, task, pure=False, key=f"cell-{task.key}")
             sent[future.key] = task.key
             return future
@@ -127,7 +127,7 @@ class DaskEngine:
             for task in itertools.islice(tasks, 1):
                 running.add(submit(task))
 
-    def _outcome(self, future: Any, key: str) -> Outcome:
+    def _outcome(self, future: Any, key: str) -> CellOutcome:
         try:
             error = future.exception()
             if error is None:

@@ -119,6 +119,7 @@ def _about(
         yield Code(f"equipoise bench run {source}{size}{only}\nequipoise bench report {source}")
     else:
         yield Code(f"equipoise bench run {source}{size}{only} --store {name}\nequipoise bench report {name}")
+    yield Text(_where(records))
     settings = _fixed_settings(records)
     if settings:
         yield Details("Settings that all cells share", [Table(["setting", "value"], settings)])
@@ -294,6 +295,16 @@ def _versions(records: list[dict[str, Any]]) -> str:
     found = {json.dumps(record["versions"], sort_keys=True) for record in records if record["versions"]}
     texts = [", ".join(f"{k} {v}" for k, v in json.loads(text).items()) for text in sorted(found)]
     return "Made with " + "; and with ".join(texts) + "." if texts else ""
+
+
+def _where(records: list[dict[str, Any]]) -> str:
+    """On which processors the cells ran, and what that means for the last digits."""
+    known = [record["versions"] for record in records if record["versions"]]
+    found = sorted({str(versions["cpu"]) for versions in known if versions.get("cpu")})
+    where = (
+        f"The cells ran on {'; '.join(found)}. " if found else "The cells do not say on which CPU they ran. "
+    )
+    return where + "Noise floor: another CPU or other versions may move a trained result."
 
 
 def _duration(seconds: float) -> str:

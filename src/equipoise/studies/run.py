@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from equipoise._core.progress import Progress, bars_are_shown
-from equipoise.studies.cell import Outcome, Task
+from equipoise.studies.cell import CellOutcome, CellTask
 from equipoise.studies.data import check_required
 from equipoise.studies.engines import Engine, make_engine
-from equipoise.studies.grid import Settings, cell_key, select
+from equipoise.studies.grid import Settings, cell_key
 from equipoise.studies.spec import Spec
 from equipoise.studies.store import Counts, Store, StoreError, keeping_leases
 
@@ -48,7 +48,7 @@ def run_study(
     ...         print(counts.done, store.frame("squares")["square"].tolist())
     2 [1, 4]
     """
-    cells = select(spec.cells(size), only or {})
+    cells = spec.cells(size, only)
     needed = spec.requires_data
     check_required(needed(cells) if callable(needed) else needed)
     own = not isinstance(store, Store)
@@ -81,7 +81,7 @@ def _run(
     store.register(spec, cells, size)
     if retry_failed:
         store.retry_failed(keys)
-    tasks = {key: Task(key, spec.run_cell, cell) for key, cell in zip(keys, cells, strict=True)}
+    tasks = {key: CellTask(key, spec.run_cell, cell) for key, cell in zip(keys, cells, strict=True)}
     with keeping_leases(store), _Told(spec.name, store.counts(keys), engine.workers, verbose) as told:
         try:
             while store.counts(keys).left:
@@ -99,7 +99,7 @@ def _run(
     return counts
 
 
-def _claims(store: Store, tasks: Mapping[str, Task]) -> Iterator[Task]:
+def _claims(store: Store, tasks: Mapping[str, CellTask]) -> Iterator[CellTask]:
     statuses = store.statuses(list(tasks))
     for key, task in tasks.items():
         if statuses[key] in ("pending", "running") and store.claim(key):
@@ -118,7 +118,7 @@ class _Told:
         self._bar = Progress(counts.left, label, verbose)
         self._lines = not bars_are_shown(verbose) and verbose is not False
 
-    def about(self, outcome: Outcome) -> None:
+    def about(self, outcome: CellOutcome) -> None:
         self._left -= 1
         self._failed += outcome.result is None
         self._bar.advance(note=f"{self._failed} failed" if self._failed else "")

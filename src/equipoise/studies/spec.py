@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from equipoise._core.checks import check_choice
-from equipoise.studies.grid import Grid, Settings, expand
+from equipoise.studies.grid import Grid, Settings, expand, select
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Spec:
     folder: Path | None = None
 
     def __post_init__(self) -> None:
-        if not self.name or not self.name.replace("-", "").replace("_", "").isalnum():
+        if not is_study_name(self.name):
             raise ValueError(f"a study's name must be letters, digits and hyphens, got {self.name!r}")
 
     def default_store(self, size: str = "small") -> Path:
@@ -89,16 +89,28 @@ class Spec:
         stem = self.name if self.folder is None else "results"
         return (self.folder or Path()) / f"{stem}{'' if size == 'small' else f'-{size}'}.sqlite"
 
-    def cells(self, size: str = "small", **overrides: Any) -> list[Settings]:
-        """The settings of every cell at a size, checked."""
+    def cells(
+        self, size: str = "small", only: Mapping[str, Sequence[str]] | None = None, **overrides: Any
+    ) -> list[Settings]:
+        """The settings of every cell at a size, or of those that ``only`` selects, checked."""
         check_choice("size", size, self.sizes)
         chosen = self.sizes[size]
         cells = expand(self.grid, {**(chosen() if callable(chosen) else chosen), **overrides})
         if not cells:
             raise ValueError(f"study {self.name!r} has no cells at size {size!r}")
+        cells = select(cells, only or {})
         if self.check is not None:
             self.check(cells)
         return cells
+
+
+def is_study_name(name: Any) -> bool:
+    """Whether a text can name a study, and so a folder and files: letters, digits, hyphens and underscores.
+
+    >>> is_study_name("losses-fresh"), is_study_name("../../ESCAPED"), is_study_name("")
+    (True, False, False)
+    """
+    return isinstance(name, str) and name.replace("-", "").replace("_", "").isalnum()
 
 
 def _square(x: float, seed: int) -> dict[str, float]:

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import equipoise
-from equipoise.studies.cell import Outcome
+from equipoise.studies.cell import CellOutcome
 from equipoise.studies.grid import Settings, canonical_json, cell_key
-from equipoise.studies.spec import Spec
+from equipoise.studies.spec import Spec, is_study_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -201,7 +201,7 @@ class Store:
             (time.time() + LEASE_SECONDS, self.owner),
         )
 
-    def finish(self, outcome: Outcome) -> bool:
+    def finish(self, outcome: CellOutcome) -> bool:
         """Write an outcome, if this runner still holds the cell; otherwise somebody else has or will."""
         versions = canonical_json(outcome.environment)
         with self._speaking(), self._transaction():
@@ -262,7 +262,35 @@ class Store:
         """What the store holds, a row a study."""
         names = ("name", "title", "reference", "size", "metrics", "source", "written_by")
         rows = self._execute(f"SELECT {', '.join(names)} FROM studies ORDER BY rowid")
-        return [{**dict(zip(names, row, strict=True)), "metrics": json.loads(row[4])} for row in rows]
+        return [self._study(dict(zip(names, row, strict=True))) for row in rows]
+
+    def _study(self, study: dict[str, Any]) -> dict[str, Any]:
+        """A row of studies, checked: whoever wrote it, its name becomes the name of a file."""
+        if not is_study_name(study["name"]):
+            raise StoreError(
+                f"the store {self.path} holds a study with a name that is none: {study['name']!r}"
+            )
+        for name, value in study.items():
+            if value is not None and not isinstance(value, str):
+                raise self._damaged(f"the {name} of study {study['name']!r}", "text")
+        metrics = self._json(study["metrics"] or "[]", list, f"the metrics of study {study['name']!r}")
+        if not all(isinstance(metric, str) for metric in metrics):
+            raise self._damaged(f"the metrics of study {study['name']!r}", "a list of names")
+        texts = {name: value or "" for name, value in study.items()}
+        return {**texts, "metrics": metrics}
+
+    def _json(self, text: Any, kind: type, what: str) -> Any:
+        """A JSON text of the expected kind, or one sentence that names the store."""
+        try:
+            value = json.loads(text)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise self._damaged(what, "JSON") from error
+        if not isinstance(value, kind):
+            raise self._damaged(what, f"a JSON {'object' if kind is dict else 'list'}")
+        return value
+
+    def _damaged(self, what: str, wanted: str) -> StoreError:
+        return StoreError(f"the store {self.path} is damaged: {what} must be {wanted}")
 
     def records(self, study: str) -> Iterator[dict[str, Any]]:
         """Every cell of a study with all that is known of it."""
@@ -275,9 +303,24 @@ class Store:
         )
         for row in rows:
             record: dict[str, Any] = dict(zip((*names, "attempts", "finished", "versions"), row, strict=True))
-            for name in ("settings", "result", "warnings", "versions"):
-                record[name] = json.loads(record[name]) if record[name] else None
-            yield record
+            yield self._record(record)
+
+    def _record(self, record: dict[str, Any]) -> dict[str, Any]:
+        """A row of cells, checked and with its JSON texts read."""
+        cell = f"of cell {record['key']!r}"
+        for name, kind in (("settings", dict), ("result", dict), ("warnings", list), ("versions", dict)):
+            text = record[name]
+            record[name] = self._json(text, kind, f"the {name} {cell}") if text is not None else None
+        if not isinstance(record["settings"], dict) or (
+            record["status"] == "done" and record["result"] is None
+        ):
+            raise self._damaged(f"a cell {cell}", "whole, with settings and a result")
+        for name in ("seconds", "peak_memory_mb"):
+            if not isinstance(record[name], (int, float, type(None))):
+                raise self._damaged(f"the {name} {cell}", "a number")
+        if record["status"] == "failed" and not isinstance(record["error"], str):
+            raise self._damaged(f"the error {cell}", "text")
+        return record
 
     def frame(self, study: str, *, status: str | None = "done") -> pd.DataFrame:
         """A row a cell: a column a setting and a result, and what was measured as ``cell_…``."""
@@ -350,5 +393,8 @@ def _process_start(pid: int) -> str:
 
 
 def _is_gone(owner: str) -> bool:
-    host, pid, start, _ = owner.split("|")
+    parts = str(owner).split("|")
+    if len(parts) != 4 or not parts[1].isdecimal():
+        return False  # written by somebody else: its lease will end
+    host, pid, start, _ = parts
     return start != "?" and host == socket.gethostname() and _process_start(int(pid)) != start

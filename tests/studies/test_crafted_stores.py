@@ -1,0 +1,105 @@
+"""A store from a stranger or a broken disk: one sentence that names the file, and nothing outside the folder."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+
+import pytest
+
+import study_cells
+from equipoise.cli import main
+from equipoise.studies import Spec, Store, StoreError, run_study
+from equipoise.studies.pages import write_pages
+
+SPEC = Spec(name="study", title="A study", run_cell=study_cells.draw, grid={"index": [0, 1]})
+
+
+@pytest.fixture
+def path(tmp_path):
+    run_study(SPEC, tmp_path / "in" / "s.sqlite", jobs=1)
+    return tmp_path / "in" / "s.sqlite"
+
+
+def craft(path, *statements):
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        for statement in statements:
+            db.execute(statement)
+
+
+@pytest.mark.parametrize("name", ["../../ESCAPED", "/tmp/ESCAPED", "..", "a/b", "", "a\nb"])
+def test_a_study_name_cannot_leave_the_folder(tmp_path, path, name):
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        db.execute("UPDATE studies SET name=?", [name])
+        db.execute("UPDATE cells SET study=?", [name])
+    with pytest.raises(StoreError, match=r"name that is none"):
+        write_pages(path, tmp_path / "a" / "b" / "out")
+    assert not list(tmp_path.rglob("*ESCAPED*"))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE studies SET metrics='{'",
+        "UPDATE studies SET metrics='3'",
+        "UPDATE studies SET metrics='[3]'",
+        "UPDATE studies SET title=x'ff00'",
+        "UPDATE cells SET settings='[1]'",
+        "UPDATE cells SET settings=''",
+        "UPDATE cells SET result='{\"mean\":'",
+        "UPDATE cells SET result='[]'",
+        "UPDATE cells SET result=NULL",
+        "UPDATE cells SET result='" + "[" * 100_000 + "'",
+        "UPDATE cells SET result=x'80ff'",
+        "UPDATE cells SET result=CAST(x'80ff' AS TEXT)",
+        "UPDATE cells SET warnings='{}'",
+        "UPDATE cells SET seconds='long'",
+        "UPDATE cells SET status='failed', error=NULL",
+        "UPDATE environments SET versions='7'",
+        "DROP TABLE environments",
+        "ALTER TABLE cells DROP COLUMN result",
+    ],
+)
+def test_crafted_rows_are_one_sentence_that_names_the_store(path, statement, capsys):
+    craft(path, statement)
+    assert main(["bench", "report", str(path)]) == 2
+    text = capsys.readouterr().err.strip()
+    assert text.startswith(f"equipoise bench: the store {path}")
+    assert "\n" not in text
+
+
+def test_a_cell_of_an_unknown_owner_waits_for_its_lease(path):
+    craft(path, "UPDATE cells SET status='running', owner='x|y', lease=0")
+    assert run_study(SPEC, path, jobs=1, resume=True).done == 2
+
+
+def test_cut_and_flipped_files_never_end_in_a_traceback(path, tmp_path, capsys):
+    whole = path.read_bytes()
+    damaged = [whole[: len(whole) * part // 8] for part in range(1, 8)]
+    damaged += [whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :] for at in range(20, len(whole), 997)]
+    for data in damaged:
+        path.write_bytes(data)
+        assert main(["bench", "report", str(path), "--out", str(tmp_path / "out")]) in (0, 2)
+        assert "Traceback (most recent" not in capsys.readouterr().err
+
+
+def test_cells_tell_the_processor_and_the_page_its_noise_floor(path):
+    with Store(path, read_only=True) as store:
+        (versions,) = {tuple(record["versions"].items()) for record in store.records("study")}
+    found = dict(versions)
+    assert found["cpu"]
+    assert found["numpy"]
+    write_pages(path, path.parent)
+    text = (path.parent / "study.md").read_text()
+    assert f"The cells ran on {found['cpu']}. Noise floor: another CPU" in text
+
+
+def test_only_the_chosen_cells_are_checked(tmp_path):
+    def check(cells):
+        if any(cell["index"] == 1 for cell in cells):
+            raise ValueError("the data of cell 1 is not here")
+
+    spec = Spec(name="study", title="A study", run_cell=study_cells.draw, grid={"index": [0, 1]}, check=check)
+    with pytest.raises(ValueError, match=r"data of cell 1"):
+        run_study(spec, tmp_path / "s.sqlite", jobs=1)
+    assert run_study(spec, tmp_path / "s.sqlite", jobs=1, only={"index": ["0"]}).done == 1
