@@ -92,14 +92,3 @@ def test_cells_tell_the_processor_and_the_page_its_noise_floor(path):
     write_pages(path, path.parent)
     text = (path.parent / "study.md").read_text()
     assert f"The cells ran on {found['cpu']}. Noise floor: another CPU" in text
-
-
-def test_only_the_chosen_cells_are_checked(tmp_path):
-    def check(cells):
-        if any(cell["index"] == 1 for cell in cells):
-            raise ValueError("the data of cell 1 is not here")
-
-    spec = Spec(name="study", title="A study", run_cell=study_cells.draw, grid={"index": [0, 1]}, check=check)
-    with pytest.raises(ValueError, match=r"data of cell 1"):
-        run_study(spec, tmp_path / "s.sqlite", jobs=1)
-    assert run_study(spec, tmp_path / "s.sqlite", jobs=1, only={"index": ["0"]}).done == 1

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import study_cells
-from equipoise.studies import Spec, Store, StoreError, run_study
+from equipoise.cli import main
+from equipoise.studies import Spec, Store, StoreError, named_spec, run_study
 
 
 def study(function, n=6, **more):
@@ -50,3 +53,36 @@ def test_a_store_with_results_wants_resume(tmp_path):
     with pytest.raises(StoreError, match=r"holds 6 of 6 cells.*--resume"):
         run_study(spec, tmp_path / "s.sqlite", jobs=1)
     assert run_study(spec, tmp_path / "s.sqlite", jobs=1, resume=True).done == 6
+
+
+def test_only_the_chosen_cells_are_checked(tmp_path):
+    def check(cells):
+        if any(cell["index"] == 1 for cell in cells):
+            raise ValueError("the data of cell 1 is not here")
+
+    spec = Spec(name="study", title="A study", run_cell=study_cells.draw, grid={"index": [0, 1]}, check=check)
+    with pytest.raises(ValueError, match=r"data of cell 1"):
+        run_study(spec, tmp_path / "s.sqlite", jobs=1)
+    assert run_study(spec, tmp_path / "s.sqlite", jobs=1, only={"index": ["0"]}).done == 1
+
+
+def test_a_dry_run_tells_the_cells_and_the_time_and_runs_nothing(tmp_path, capsys):
+    path = tmp_path / "smoke.sqlite"
+    command = ["bench", "run", "smoke", "--size", "tiny", "--store", str(path), "--only", "fold=0"]
+    assert main([*command, "--dry-run"]) == 0
+    assert "cells to run, an unknown time" in capsys.readouterr().out
+    assert not path.exists()
+    assert main([*command, "--only", "method=plain", "--jobs", "1"]) == 0
+    before = path.read_bytes()
+    capsys.readouterr()
+    assert main([*command, "--only", "method=plain,smote", "--dry-run"]) == 0
+    first, last = capsys.readouterr().out.strip().splitlines()
+    assert '"method":"smote"' in first
+    assert re.fullmatch(r"smoke: 1 cells to run, about \d+:\d\d:\d\d, one after another", last)
+    assert path.read_bytes() == before
+
+
+def test_the_conditional_study_asks_only_for_the_data_of_its_cells():
+    spec = named_spec("conditional")
+    assert spec.requires_data(spec.cells(only={"dataset": ["ecoli"]})) == ["ecoli"]
+    assert {"cifar10", "pneumoniamnist", "fashion-mnist"} < set(spec.requires_data(spec.cells()))

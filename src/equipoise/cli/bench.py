@@ -6,6 +6,10 @@ import argparse
 import csv
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from equipoise.studies import Spec
 
 HELP = "run a study, resume it, list the studies, or write a study's page"
 
@@ -29,6 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--retry-failed", action="store_true", help="with --resume: run failed cells again"
     )
     run_parser.add_argument(
+        "--dry-run", action="store_true", help="print the cells that would run and about how long they take"
+    )
+    run_parser.add_argument(
         "--only",
         action="append",
         default=[],
@@ -50,6 +57,8 @@ def _run(args: argparse.Namespace) -> int:
 
     spec = load_spec(args.spec)
     store = args.store or spec.default_store(args.size)
+    if args.dry_run:
+        return _dry_run(spec, store, args)
     counts = run_study(
         spec,
         store,
@@ -62,6 +71,18 @@ def _run(args: argparse.Namespace) -> int:
     )
     print(f"{store}: {counts.done} cells done" + (f", {counts.failed} failed" if counts.failed else ""))
     return 1 if counts.failed else 0
+
+
+def _dry_run(spec: Spec, store: str | Path, args: argparse.Namespace) -> int:
+    from equipoise.studies.grid import canonical_json
+    from equipoise.studies.run import cells_to_run, clock
+
+    cells, seconds = cells_to_run(spec, store, size=args.size, only=_selection(args.only))
+    for cell in cells:
+        print(canonical_json(cell))
+    time = "an unknown time, for the store holds no cell" if seconds is None else f"about {clock(seconds)}"
+    print(f"{spec.name}: {len(cells)} cells to run, {time}, one after another")
+    return 0
 
 
 def _report(args: argparse.Namespace) -> int:

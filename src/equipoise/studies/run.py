@@ -61,6 +61,32 @@ def run_study(
             opened.close()
 
 
+def cells_to_run(
+    spec: Spec, store: str | Path, *, size: str = "small", only: Mapping[str, Sequence[str]] | None = None
+) -> tuple[list[Settings], float | None]:
+    """Return the cells that a run would run, and about how many seconds they take one after another.
+
+    The estimate is the mean time of the cells that the store holds for this study, or ``None`` if it has none.
+    Nothing is run or written.
+
+    Examples
+    --------
+    >>> from equipoise.studies.spec import _square
+    >>> spec = Spec(name="squares", title="Squares", run_cell=_square, grid={"x": [1, 2], "seed": 0})
+    >>> cells_to_run(spec, "none.sqlite", only={"x": ["2"]})
+    ([{'x': 2, 'seed': 0}], None)
+    """
+    cells = spec.cells(size, only)
+    if not Path(store).exists():
+        return cells, None
+    with Store(store, read_only=True) as opened:
+        records = list(opened.records(spec.name))
+    finished = {record["key"] for record in records if record["status"] in ("done", "failed")}
+    seconds = [record["seconds"] for record in records if record["seconds"] is not None]
+    left = [cell for cell in cells if cell_key(spec.name, cell) not in finished]
+    return left, sum(seconds) / len(seconds) * len(left) if seconds else None
+
+
 def _run(
     spec: Spec,
     store: Store,
@@ -132,8 +158,8 @@ class _Told:
         spent = now - self._start
         failed = f", {self._failed} failed" if self._failed else ""
         if not self._left:
-            return f"{self._label}: {done} cells in {_clock(spent)}{failed}"
-        estimate = _clock(spent / done * self._left)
+            return f"{self._label}: {done} cells in {clock(spent)}{failed}"
+        estimate = clock(spent / done * self._left)
         return f"{self._label}: {done} of {self._total} cells{failed}, about {estimate} left"
 
     def __enter__(self) -> _Told:
@@ -143,10 +169,10 @@ class _Told:
         self._bar.close()
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
     """Hours, minutes and seconds.
 
-    >>> _clock(3725)
+    >>> clock(3725)
     '1:02:05'
     """
     minutes, rest = divmod(round(seconds), 60)
