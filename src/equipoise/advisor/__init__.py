@@ -1,1 +1,7 @@
-"""The main job: compare treatments of imbalance on a table, choose one, set its operating point, save it."""
+"""The main job: from a table to the best decision in the time you have."""
+
+from __future__ import annotations
+
+from equipoise.advisor._advisor import Advisor
+
+__all__ = ["Advisor"]

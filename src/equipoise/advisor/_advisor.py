@@ -1,0 +1,435 @@
+"""The advisor: from a table to the best decision in the time you have."""
+
+from __future__ import annotations
+
+import copy
+import sys
+import time as clock
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from equipoise._core.checks import FloatArray, IntArray, check_distribution
+from equipoise._core.priors import correct_prior
+from equipoise._core.random import derive_seed, draw_seed
+from equipoise.advisor.bags import Bag, Rows, fit_fold, thin
+from equipoise.advisor.budget import Budget, parse_duration
+from equipoise.advisor.ensemble import Stack, fit_stack, held_out_stack, keep_useful
+from equipoise.advisor.search import Found, search
+from equipoise.advisor.splits import Fold, make_folds
+from equipoise.advisor.treatments import Context, Treatment, advised_treatments
+from equipoise.advisor.verdict import ENSEMBLE, HeldOut, Verdict, make_leaderboard
+from equipoise.datasets import Table
+from equipoise.datasets.encoding import TableEncoder
+from equipoise.metrics import Decision, Judgment, UnmetWish, Wish, choose_decision, judge_decision
+
+MOST_JUDGED = 200_000  # held-out rows that are kept of a larger table: all of the rare classes, a part of the others
+BIG = 20_000_000  # cells from which folds run one after the other, each on all threads
+
+
+class Advisor(ClassifierMixin, BaseEstimator):
+    """Finds the best decision for an imbalanced table within a budget of time.
+
+    Several treatments are fitted as bags over the same folds, the strongest first; a stack of them is calibrated on
+    rows that its members did not see, and the decision that the wish asks for follows from its probabilities. All
+    figures that it shows come from rows that were not trained on.
+
+    Parameters
+    ----------
+    cost : mapping or array, optional
+        ``{"fp": 1, "fn": 20}``, where a value may name a column with one cost a row, or a table
+        ``cost[truth, call]`` over the sorted classes.
+    recall, precision : float, optional
+        At least this much, with ``confidence``.
+    alerts : float, optional
+        At most this share of the rows, or this many of as many rows as were held out.
+    beta : float, optional
+        The best F-beta. With none of these wishes balanced accuracy is wanted.
+    confidence : float
+        How sure a promised recall or precision has to be.
+    prior : float or array, optional
+        The share of the positive class (or of each of the sorted classes) where the model will be used, if not
+        as in the data.
+    positive : label, optional
+        The label to find; by default the rarer one of two.
+    budget : str or float
+        ``"90s"``, ``"5m"``, ``"1h"`` or seconds, for all of :meth:`fit`.
+    treatments : sequence, optional
+        Names (see :func:`equipoise.advisor.treatment_names`) or scikit-learn classifiers; by default all.
+    trials : int, optional
+        End after so many bags beyond the first of each treatment, even if there is time. Time decides what is
+        fitted; with ``trials`` and a budget that is not reached the same seed gives the same bits.
+    n_jobs : int
+        Threads.
+    random_state : int, generator or None
+    verbose : bool, optional
+        Whether to say what is being done; by default only on a terminal.
+
+    Attributes
+    ----------
+    classes_ : array
+        The labels, sorted.
+    leaderboard_ : DataFrame
+        Every treatment on the held-out rows: its figures, their standard errors, its time and its weight.
+    verdict_ : Verdict
+        What is recommended, and the simplest alternative.
+    operating_point_ : Judgment
+        The decision and its figures with intervals.
+    notes_ : list of str
+        What was not tried, and everything else that a reader should know.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
+    >>> advisor = Advisor(cost={"fp": 1, "fn": 20}, treatments=["lightgbm", "logistic"], trials=0).fit(X, y)
+    >>> advisor.predict(X[:3]).shape, sorted(advisor.leaderboard_.index)[-2:]
+    ((3,), ['logistic', 'never-positive'])
+    """
+
+    def __init__(
+        self,
+        *,
+        cost: Any = None,
+        recall: float | None = None,
+        precision: float | None = None,
+        alerts: float | None = None,
+        beta: float | None = None,
+        confidence: float = 0.95,
+        prior: Any = None,
+        positive: Any = None,
+        budget: str | float = "5m",
+        treatments: Sequence[Any] | None = None,
+        trials: int | None = None,
+        n_jobs: int = 1,
+        random_state: Any = 0,
+        verbose: bool | None = None,
+    ) -> None:
+        self.cost = cost
+        self.recall = recall
+        self.precision = precision
+        self.alerts = alerts
+        self.beta = beta
+        self.confidence = confidence
+        self.prior = prior
+        self.positive = positive
+        self.budget = budget
+        self.treatments = treatments
+        self.trials = trials
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # Fitting
+
+    def fit(
+        self, X: Any, y: Any, *, groups: npt.ArrayLike | None = None, time: npt.ArrayLike | None = None
+    ) -> Advisor:
+        """Search for the best model and decision within the budget.
+
+        Parameters
+        ----------
+        X : array or DataFrame
+            Numbers, texts, categories, dates, missing values.
+        y : array
+            Labels.
+        groups : array, optional
+            Rows of one group are never on both sides of a split.
+        time : array, optional
+            Models are judged on rows later than those they were fitted to.
+
+        Returns
+        -------
+        Advisor
+        """
+        started = Budget(parse_duration(self.budget))
+        X, y = self._validated(X, y)
+        self._wish()
+        table = Table.from_arrays(X, y, positive=self.positive, groups=groups, time=time)
+        return self._fit(table, started)
+
+    def fit_table(self, table: Table) -> Advisor:
+        """Like :meth:`fit`, for a table that was read with :func:`equipoise.datasets.read_table`."""
+        started = Budget(parse_duration(self.budget))
+        self.n_features_in_ = len(table.schema.columns)
+        return self._fit(table, started)
+
+    def _fit(self, table: Table, budget: Budget) -> Advisor:
+        wish, seed = self._wish(), draw_seed(self.random_state)
+        self.classes_ = _sorted_labels(table.classes)
+        wish.cost_table(table.n_classes)
+        told = _Teller(self.verbose, budget)
+        told("preparing the columns")
+        encoders = {
+            view: TableEncoder(table.kinds, for_trees=view == "trees").fit(table.X) for view in ("trees", "linear")
+        }
+        rows = Rows({view: e.transform(table.X) for view, e in encoders.items()}, table.y, table.n_classes)
+        judged = np.sort(thin(table.y, np.arange(len(table)), MOST_JUDGED, derive_seed(seed, "judged") % 2**31))
+        threads = self.n_jobs if rows.views["trees"].size >= BIG else 1
+        context = Context(
+            seed=seed % 2**31, smallest=int(table.counts[table.counts > 0].min()), n_rows=len(table),
+            n_columns=rows.views["linear"].shape[1], n_classes=table.n_classes, threads=threads,
+            categories=encoders["trees"].categories_, image_shape=table.image_shape,
+        )  # fmt: skip
+        n_splits = _splits(table)
+
+        def folds(repeat: int) -> list[Fold]:
+            part = None if len(judged) == len(table) else judged
+            own = derive_seed(seed, "repeat", repeat)
+            return make_folds(table.y, n_splits, own, groups=table.groups, time=table.time, judged=part)
+
+        run = _threads(self.n_jobs) if threads == 1 and self.n_jobs > 1 else None
+        found = search(
+            rows, advised_treatments(self.treatments), context, folds, budget, trials=self.trials, run=run, told=told
+        )
+        told("choosing the decision")
+        self._conclude(table, encoders, rows, found, wish, context)
+        self.fit_seconds_ = clock.monotonic() - budget.started
+        told.close()
+        return self
+
+    def _conclude(
+        self, table: Table, encoders: Mapping[str, Any], rows: Rows, found: Found, wish: Wish, context: Context
+    ) -> None:
+        """Stack, judge and decide."""
+        block = found.block(len(rows))
+        judged = np.flatnonzero(block >= 0)
+        y, block = rows.y[judged], block[judged]
+        seen = np.bincount(y, minlength=rows.n_classes)
+        weight = (table.counts / np.maximum(seen, 1))[y]
+        costs = wish.row_costs(table.row_values, len(table))
+        held = HeldOut(
+            y, block, weight, table.prior, None if costs is None else (costs[0][judged], costs[1][judged])
+        )
+        bags = {bag.name: bag for bag in found.bags}
+        members = np.stack([bag.held_out[judged] for bag in bags.values()])
+        kept = keep_useful(list(bags), members, y, weight)
+        predictions = {
+            name: held_out_stack(members[i : i + 1], y, block, weight) for i, name in enumerate(bags)
+        }
+        chosen = [list(bags)[i] for i in kept]
+        stack = fit_stack(members[kept], y, weight)
+        share = dict(zip(chosen, stack.weights / max(stack.weights.sum(), 1e-12), strict=True))
+        labels = {name: _label(bag) for name, bag in bags.items()}
+        simplicity = {name: bag.treatment.simplicity + bag.repeats - 1 for name, bag in bags.items()}
+        if len(kept) > 1:
+            predictions[ENSEMBLE] = held_out_stack(members[kept], y, block, weight)
+            labels[ENSEMBLE], simplicity[ENSEMBLE] = f"an ensemble of {len(kept)} models", 100
+        prior = self._wanted_prior(table)
+        seconds = {name: bag.seconds for name, bag in bags.items()}
+        self.notes_ = [*table.notes, *_left_out(found)]
+        try:
+            board, verdict = make_leaderboard(
+                predictions, labels, simplicity, seconds, share, held, wish, prior
+            )
+        except UnmetWish as unmet:
+            self.notes_.insert(0, f"The wish cannot be met: {unmet}")
+            self.unmet_wish_ = str(unmet)
+            warnings.warn(f"{unmet}; the decision is for balanced accuracy instead", UserWarning, stacklevel=4)
+            wish = Wish()
+            board, verdict = make_leaderboard(
+                predictions, labels, simplicity, seconds, share, held, wish, prior
+            )
+        self.leaderboard_, self.verdict_ = board, verdict
+        name = verdict.recommended
+        names = chosen if name == ENSEMBLE else [name]
+        self.bags_ = [bags[n] for n in names]
+        self.stack_ = stack if name == ENSEMBLE else fit_stack(members[[list(bags).index(name)]], y, weight)
+        if table.time is not None:
+            self.bags_ = [_refitted(bag, rows, context) for bag in self.bags_]
+        self.encoders_, self.schema_ = dict(encoders), table.schema
+        self._labels = table.classes
+        self.data_prior_ = table.prior
+        self.held_out_, self.truth_, self.block_ = predictions[name], y, block
+        self.row_costs_ = held.row_costs
+        self.decision_, calls = held.calls(self.held_out_, wish, prior)
+        self.operating_point_ = judge_decision(
+            self.decision_, self.held_out_, y, data_prior=table.prior, row_costs=held.row_costs, called=calls
+        )
+
+    # Using
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probabilities of the sorted classes, at the wanted prior."""
+        return self._proba(X)[:, self._order]
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Labels, by the decision of :attr:`operating_point_`."""
+        proba = self._proba(X)
+        costs = None
+        if self.decision_.wish.by_row:
+            columns = X if isinstance(X, pd.DataFrame) else {}
+            costs = self.decision_.wish.row_costs(columns, len(proba))
+        codes = self.decision_.codes(proba, costs)
+        return self.classes_[np.argsort(self._order)[codes]]
+
+    def _proba(self, X: Any) -> FloatArray:
+        check_is_fitted(self, "stack_")
+        views = self._views(X)
+        members = np.stack([bag.log_proba(views) for bag in self.bags_])
+        return correct_prior(self.stack_.proba(members), self.data_prior_, self.decision_.prior)
+
+    def _views(self, X: Any) -> dict[str, FloatArray]:
+        if isinstance(X, pd.DataFrame):
+            typed = self.schema_.apply(X)
+        else:
+            typed = self._checked_array(X)
+        wanted = {bag.treatment.view for bag in self.bags_}
+        return {view: self.encoders_[view].transform(typed) for view in wanted}
+
+    @property
+    def _order(self) -> IntArray:
+        """The column of each sorted class among the inner ones."""
+        place = {label: code for code, label in enumerate(self._labels)}
+        return np.array([place[_plain(label)] for label in self.classes_], dtype=np.int64)
+
+    def retuned(self, *, prior: Any = None, **wish: Any) -> Advisor:
+        """The same model with another wish or prior; nothing is trained.
+
+        Parameters
+        ----------
+        prior : float or array, optional
+            As in `Advisor`; by default the one that was wanted before.
+        **wish
+            One of ``cost``, ``recall``, ``precision``, ``alerts``, ``beta``, and ``confidence``; by default the
+            earlier wish.
+
+        Returns
+        -------
+        Advisor
+        """
+        check_is_fitted(self, "stack_")
+        made = Wish.make(**wish) if wish else self.decision_.wish
+        if made.by_row and (self.row_costs_ is None or made != self.decision_.wish):
+            raise ValueError("a cost by row needs the table: pass it to Advisor or to the report")
+        other = copy.copy(self)
+        wanted = self.decision_.prior if prior is None else self._read_prior(prior, len(self._labels))
+        costs = self.row_costs_ if made.by_row else None
+        held = HeldOut(self.truth_, self.block_, np.ones(len(self.truth_)), self.data_prior_, costs)
+        other.decision_, calls = held.calls(self.held_out_, made, wanted)
+        other.operating_point_ = judge_decision(
+            other.decision_, self.held_out_, self.truth_, data_prior=self.data_prior_, row_costs=costs, called=calls
+        )
+        return other
+
+    def save(self, folder: str | PathLike[str]) -> Path:
+        """Write the model folder; :func:`equipoise.load` reads it."""
+        from equipoise.advisor.model import save_advisor
+
+        return save_advisor(self, folder)
+
+    # Reading the wishes
+
+    def _wish(self) -> Wish:
+        return Wish.make(
+            cost=self.cost, recall=self.recall, precision=self.precision, alerts=self.alerts, beta=self.beta,
+            confidence=self.confidence,
+        )  # fmt: skip
+
+    def _wanted_prior(self, table: Table) -> FloatArray | None:
+        return None if self.prior is None else self._read_prior(self.prior, table.n_classes)
+
+    def _read_prior(self, prior: Any, n: int) -> FloatArray:
+        shares = np.atleast_1d(np.asarray(prior, dtype=np.float64))
+        if shares.size == 1 and n == 2:
+            if not 0 < shares[0] < 1:
+                hint = f": write {shares[0] / 100:g} for {shares[0]:g} %" if 1 < shares[0] <= 100 else ""
+                raise ValueError(f"prior must lie between 0 and 1, got {shares[0]:g}{hint}")
+            return np.array([1 - shares[0], shares[0]])
+        if shares.size != n:
+            raise ValueError(f"prior must be {n} shares, got {shares.size}")
+        return check_distribution("prior", shares)
+
+    def _validated(self, X: Any, y: Any) -> tuple[Any, Any]:
+        from sklearn.utils.multiclass import check_classification_targets
+        from sklearn.utils.validation import _check_feature_names, _check_n_features, column_or_1d, validate_data
+
+        if isinstance(X, pd.DataFrame):
+            if y is None:
+                raise ValueError("y must be given: Advisor is a classifier")
+            labels = column_or_1d(y, warn=True)
+            _check_feature_names(self, X, reset=True)
+            _check_n_features(self, X, reset=True)
+        else:
+            X, labels = validate_data(self, X, y, dtype=np.float64, ensure_all_finite="allow-nan")
+        check_classification_targets(labels)
+        return X, labels
+
+    def _checked_array(self, X: Any) -> Any:
+        from sklearn.utils.validation import validate_data
+
+        return validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
+
+
+def _sorted_labels(classes: Sequence[Any]) -> npt.NDArray[Any]:
+    """The labels in scikit-learn's order."""
+    try:
+        return np.unique(np.array(classes))
+    except TypeError:  # labels of several types have no order but the one of their texts
+        return np.array(sorted(classes, key=str), dtype=object)
+
+
+def _plain(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def _label(bag: Bag) -> str:
+    number = bag.name.partition("#")[2]
+    return bag.treatment.summary + (f", tuned ({number})" if number else "")
+
+
+def _left_out(found: Found) -> list[str]:
+    return [f"Not tried: {name}, because {reason}." for name, reason in found.left_out.items()]
+
+
+def _splits(table: Table) -> int:
+    """Five folds, fewer where the rarest class is too small to be in all of them."""
+    return int(np.clip(table.counts[table.counts > 0].min(), 2, 5))
+
+
+def _refitted(bag: Bag, rows: Rows, context: Context) -> Bag:
+    """One model on all rows, past and present, in place of models of ever longer pasts."""
+    settings = dict(bag.settings)
+    used = [getattr(model.estimator, "rounds_", 0) for model in bag.models]
+    if "rounds" in settings and used:
+        settings["rounds"] = max(1, used[-1])
+    every = np.arange(len(rows))
+    model, _, seconds = fit_fold(bag.treatment, context, settings, rows, Fold(every, every[:0]), np.inf)
+    return Bag(bag.name, bag.treatment, settings, [model], bag.held_out, bag.seconds + seconds)
+
+
+def _threads(n_jobs: int) -> Callable[[list[Callable[[], Any]]], list[Any]]:
+    """Runs functions on several threads; the learners leave Python while they fit."""
+    from joblib import Parallel, delayed
+
+    return lambda jobs: Parallel(n_jobs=n_jobs, prefer="threads")(delayed(job)() for job in jobs)
+
+
+class _Teller:
+    """Says what is being done: one line that changes on a terminal, a line now and then elsewhere."""
+
+    def __init__(self, verbose: bool | None, budget: Budget) -> None:
+        self.terminal = sys.stderr.isatty()
+        self.shown = self.terminal if verbose is None else verbose
+        self.budget, self.last = budget, 0.0
+
+    def __call__(self, what: str) -> None:
+        now = clock.monotonic()
+        if not self.shown or (not self.terminal and now - self.last < 10 and self.last):
+            return
+        self.last = now
+        text = f"{now - self.budget.started:5.0f} s of {self.budget.seconds:.0f} s: {what}"
+        print(f"\r{text:<100.100}" if self.terminal else text, end="" if self.terminal else "\n",
+              file=sys.stderr, flush=True)  # fmt: skip
+
+    def close(self) -> None:
+        if self.shown and self.terminal:
+            print(file=sys.stderr)

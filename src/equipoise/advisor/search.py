@@ -1,0 +1,272 @@
+"""The search: strongest first, never over the budget, and something to show at any time.
+
+Treatments are tried in the order of what they bring for their time, each as a bag over the same folds. What a
+treatment will cost is predicted before it may spend the budget: on a small table from its first fold, on a large one
+from a sample. When all were tried, the time that is left goes into repeats of the useful bags with other folds and into
+better settings, proposed by Optuna and dropped early where the first folds disappoint.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from equipoise._core.checks import IntArray
+from equipoise._core.random import derive_seed
+from equipoise.advisor.bags import Bag, Rows, fit_bag, fit_fold, log_loss, thin
+from equipoise.advisor.budget import Budget
+from equipoise.advisor.ensemble import keep_useful
+from equipoise.advisor.splits import Fold
+from equipoise.advisor.treatments._contract import Context, Treatment
+
+PROBE_ROWS = 2_000  # a table of more than twice as many is timed on a sample first
+PROBE_ROUNDS, USUAL_ROUNDS = 15, 150
+SAFETY = 1.25
+MOST_REPEATS = 4
+TUNED_KEPT = 3  # settings of one treatment that may join the ensemble beside its defaults
+
+MakeFolds = Callable[[int], list[Fold]]
+
+
+@dataclass
+class Found:
+    """What a search leaves behind.
+
+    Attributes
+    ----------
+    bags : list of Bag
+    folds : list of Fold
+        Of the first repeat, by which every bag was fitted.
+    tried : list of str
+        Names of treatments that were fitted.
+    left_out : dict of str to str
+        Why a treatment was not tried or not finished, by its name.
+    """
+
+    folds: list[Fold]
+    bags: list[Bag] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+    trials: int = 0
+
+    @property
+    def tried(self) -> list[str]:
+        return list(dict.fromkeys(bag.treatment.name for bag in self.bags))
+
+    def block(self, n: int) -> IntArray:
+        """The number of the fold in which a row was predicted; −1 where none did."""
+        block = np.full(n, -1, dtype=np.int64)
+        for number, fold in enumerate(self.folds):
+            block[fold.test] = number
+        return block
+
+
+def search(
+    rows: Rows,
+    treatments: Sequence[Treatment],
+    context: Context,
+    make_folds: MakeFolds,
+    budget: Budget,
+    *,
+    trials: int | None = None,
+    run: Callable[[list[Callable[[], Any]]], list[Any]] | None = None,
+    told: Callable[[str], None] = lambda note: None,
+) -> Found:
+    """Fit bags until the budget or the number of trials is spent.
+
+    Parameters
+    ----------
+    rows : Rows
+    treatments : sequence of Treatment
+        In the order in which they are tried. The first always gives a model, whatever the budget.
+    context : Context
+    make_folds : callable
+        ``make_folds(repeat)``; repeat 0 gives the folds that all bags share.
+    budget : Budget
+    trials : int, optional
+        End after so many bags beyond the first of every treatment. With a budget that is never reached, the same
+        seed then gives the same bits.
+    run : callable, optional
+        See :func:`~equipoise.advisor.bags.fit_bag`.
+    told : callable
+        Given a sentence whenever something begins.
+
+    Returns
+    -------
+    Found
+    """
+    found = Found(make_folds(0))
+    for treatment in treatments:
+        reason = treatment.applies(context) or (
+            "" if treatment.multiclass or rows.n_classes == 2 else "it takes two classes"
+        )
+        if reason:
+            found.left_out[treatment.name] = reason
+            continue
+        told(treatment.summary)
+        _try(found, treatment, rows, context, budget, run)
+    _improve(found, rows, context, make_folds, budget, trials, run, told)
+    return found
+
+
+def _try(
+    found: Found, treatment: Treatment, rows: Rows, context: Context, budget: Budget, run: Any
+) -> None:
+    """One bag at the defaults, or the reason why not."""
+    first = not found.bags
+    if not first and budget.left <= 0:
+        found.left_out[treatment.name] = "the budget was spent"
+        return
+    try:
+        expected = _probed_seconds(treatment, rows, context, found.folds)
+        if not first and expected is not None and not budget.fits(expected):
+            found.left_out[treatment.name] = f"it would take about {expected:.0f} s, and {budget.left:.0f} s were left"
+            return
+        started = time.monotonic()
+
+        def keep_going(losses: list[float]) -> bool:
+            per_fold = (time.monotonic() - started) / len(losses)
+            return budget.fits(0.9 * per_fold * (len(found.folds) - len(losses)))
+
+        bag = fit_bag(
+            treatment, context, treatment.defaults, rows, found.folds,
+            deadline=budget.deadline(0.5 if first else 1.0), run=run if first or expected is not None else None,
+            keep_going=None if first else keep_going,
+        )  # fmt: skip
+    except Exception as error:  # one treatment that fails must not lose the others
+        if first:
+            raise
+        found.left_out[treatment.name] = f"it failed: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
+        return
+    if bag is None:
+        found.left_out[treatment.name] = "it would have taken longer than the budget allows"
+    else:
+        found.bags.append(bag)
+
+
+def _probed_seconds(treatment: Treatment, rows: Rows, context: Context, folds: Sequence[Fold]) -> float | None:
+    """What a bag will take, from a fit on a sample; ``None`` on a small table, where the first fold tells."""
+    train = min(len(folds[0].train), treatment.most_rows)
+    if train <= 2 * PROBE_ROWS:
+        return None
+    sample = thin(rows.y, folds[0].train, PROBE_ROWS, context.seed)
+    fold = Fold(sample, folds[0].test[:500])
+    settings = dict(treatment.defaults)
+    boosted = "rounds" in settings
+    if boosted:
+        settings["rounds"] = PROBE_ROUNDS
+    small = replace(context, n_rows=len(sample))
+    _, _, seconds = fit_fold(treatment, small, settings, rows, fold, np.inf)
+    per_fold = seconds * (train / len(sample)) * (USUAL_ROUNDS / PROBE_ROUNDS if boosted else 1.0)
+    return SAFETY * per_fold * len(folds)
+
+
+def _improve(
+    found: Found, rows: Rows, context: Context, make_folds: MakeFolds, budget: Budget, trials: int | None,
+    run: Any, told: Callable[[str], None],
+) -> None:  # fmt: skip
+    """Repeats of the useful bags and better settings, by turns, while there is time."""
+    judged = found.block(len(rows)) >= 0
+    tuner = _Tuner(found, rows, context, budget) if importlib.util.find_spec("optuna") else None
+    turn = 0
+    while trials is None or found.trials < trials:
+        affordable = [b for b in found.bags if budget.fits(1.1 * b.seconds / b.repeats)]
+        if not affordable or budget.left <= 0:
+            return
+        names = [b.name for b in found.bags]
+        members = np.stack([b.held_out[judged] for b in found.bags])
+        useful = [found.bags[i] for i in keep_useful(names, members, rows.y[judged])]
+        repeatable = [b for b in useful if b in affordable and b.repeats < MOST_REPEATS]
+        found.trials += 1
+        turn += 1
+        if repeatable and (turn % 2 or tuner is None):
+            bag = min(repeatable, key=lambda b: (b.repeats, b.seconds))
+            told(f"{bag.treatment.summary}, other folds")
+            _repeat(found, bag, rows, context, make_folds, budget, run)
+        elif tuner is not None:
+            tuner.step(affordable, told)
+        else:
+            return
+
+
+def _repeat(
+    found: Found, bag: Bag, rows: Rows, context: Context, make_folds: MakeFolds, budget: Budget, run: Any
+) -> None:
+    folds = make_folds(bag.repeats)
+    own = replace(context, seed=derive_seed(context.seed, "repeat", bag.repeats) % 2**31)
+    again = fit_bag(bag.treatment, own, bag.settings, rows, folds, deadline=budget.deadline(), run=run)
+    if again is not None:
+        found.bags[found.bags.index(bag)] = bag.joined(again)
+
+
+class _Tuner:
+    """Settings proposed by Optuna, one study a treatment; a trial that begins badly is dropped after its first folds."""
+
+    def __init__(self, found: Found, rows: Rows, context: Context, budget: Budget) -> None:
+        self.found, self.rows, self.context, self.budget = found, rows, context, budget
+        self.studies: dict[str, Any] = {}
+        self.first_losses: dict[str, list[float]] = {}
+
+    def step(self, affordable: Sequence[Bag], told: Callable[[str], None]) -> None:
+        """One trial of the treatment that promises most: the best so far, or the one tried least."""
+        import optuna
+
+        candidates = {b.treatment.name: b for b in affordable if b.treatment.space}
+        if not candidates:
+            return
+        y = self.rows.y
+        judged = self.found.block(len(self.rows)) >= 0
+
+        def promise(bag: Bag) -> float:
+            done = len(self.first_losses.get(bag.treatment.name, []))
+            return log_loss(bag.held_out[judged], y[judged]) * (1 + 0.03 * done)
+
+        bag = min(candidates.values(), key=promise)
+        treatment = bag.treatment
+        study = self._study(treatment, bag)
+        trial = study.ask({name: span.distribution() for name, span in treatment.space.items()})
+        told(f"{treatment.summary}, other settings")
+        settings = {**treatment.defaults, **trial.params}
+        seen = self.first_losses.setdefault(treatment.name, [])
+
+        def keep_going(losses: list[float]) -> bool:
+            mean = float(np.mean(losses))
+            if len(losses) == 2:
+                seen.append(mean)
+            return len(losses) != 2 or len(seen) < 4 or mean <= float(np.median(seen))
+
+        tuned = fit_bag(
+            treatment, self.context, settings, self.rows, self.found.folds, deadline=self.budget.deadline(),
+            keep_going=keep_going,
+        )  # fmt: skip
+        if tuned is None:
+            study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+            return
+        study.tell(trial, log_loss(tuned.held_out[judged], y[judged]))
+        self._keep(tuned, judged)
+
+    def _study(self, treatment: Treatment, bag: Bag) -> Any:
+        import optuna
+
+        if treatment.name not in self.studies:
+            optuna.logging.set_verbosity(optuna.logging.WARNING)
+            sampler = optuna.samplers.TPESampler(
+                seed=derive_seed(self.context.seed, "tune", treatment.name) % 2**31, n_startup_trials=6
+            )
+            study = optuna.create_study(sampler=sampler)
+            self.studies[treatment.name] = study
+        return self.studies[treatment.name]
+
+    def _keep(self, tuned: Bag, judged: Any) -> None:
+        """The best few settings of a treatment stay beside its defaults."""
+        family = [b for b in self.found.bags if b.treatment.name == tuned.treatment.name and "#" in b.name]
+        tuned.name = f"{tuned.treatment.name}#{len(self.first_losses[tuned.treatment.name])}"
+        self.found.bags.append(tuned)
+        if len(family) >= TUNED_KEPT:
+            y = self.rows.y[judged]
+            worst = max([*family, tuned], key=lambda b: log_loss(b.held_out[judged], y))
+            self.found.bags.remove(worst)

@@ -1,0 +1,89 @@
+"""Folds: stratified, by groups that must stay together, or the future after the past."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from equipoise._core.checks import FloatArray, IntArray
+from equipoise._core.random import derive_seed
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Rows to fit on and rows to predict."""
+
+    train: IntArray
+    test: IntArray
+
+
+def make_folds(
+    y: IntArray,
+    n_splits: int,
+    seed: int,
+    *,
+    groups: IntArray | None = None,
+    time: FloatArray | None = None,
+    judged: IntArray | None = None,
+) -> list[Fold]:
+    """Folds of one repeat.
+
+    Parameters
+    ----------
+    y : array of int
+    n_splits : int
+        Fewer are made where the rarest class has fewer rows (or groups).
+    seed : int
+    groups : array of int, optional
+        Rows of one group are never on both sides.
+    time : array, optional
+        Each fold trains on the past and predicts the block of rows that follows it; the first block is only
+        trained on.
+    judged : array of int, optional
+        Only these rows are predicted; by default all.
+
+    Returns
+    -------
+    list of Fold
+    """
+    if time is not None:
+        folds = _forward(y, time, n_splits)
+    elif groups is not None:
+        from sklearn.model_selection import StratifiedGroupKFold
+
+        most = min(len(np.unique(groups[y == c])) for c in np.unique(y))
+        splitter = StratifiedGroupKFold(max(2, min(n_splits, most)), shuffle=True, random_state=seed % 2**32)
+        folds = [Fold(train, test) for train, test in splitter.split(np.zeros(len(y)), y, groups)]
+    else:
+        folds = _stratified(y, n_splits, seed)
+    if judged is None:
+        return folds
+    wanted = np.zeros(len(y), dtype=bool)
+    wanted[judged] = True
+    return [Fold(fold.train, fold.test[wanted[fold.test]]) for fold in folds]
+
+
+def _stratified(y: IntArray, n_splits: int, seed: int) -> list[Fold]:
+    """Each class dealt evenly; a class with fewer rows than folds is in as many test parts as it has rows."""
+    rng = np.random.default_rng(derive_seed(seed, "folds"))
+    block = np.empty(len(y), dtype=np.int64)
+    start = 0
+    for code in np.unique(y):
+        rows = rng.permutation(np.flatnonzero(y == code))
+        block[rows] = (np.arange(len(rows)) + start) % n_splits
+        start += len(rows)
+    return [Fold(np.flatnonzero(block != b), np.flatnonzero(block == b)) for b in range(n_splits) if (block == b).any()]
+
+
+def _forward(y: IntArray, time: FloatArray, n_splits: int) -> list[Fold]:
+    order = np.argsort(time, kind="stable")
+    edges = np.unique(time[order[np.linspace(0, len(y) - 1, n_splits + 2).astype(int)[1:-1]]])
+    folds = []
+    for low, high in zip(edges, [*edges[1:], np.inf], strict=True):
+        train, test = np.flatnonzero(time < low), np.flatnonzero((time >= low) & (time < high))
+        if len(test) and len(np.unique(y[train])) == len(np.unique(y)):
+            folds.append(Fold(train, test))
+    if not folds:
+        raise ValueError("the time column leaves no past in which every class occurs: use fewer classes or drop --time")
+    return folds

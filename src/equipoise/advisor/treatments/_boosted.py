@@ -1,0 +1,202 @@
+"""Gradient-boosted trees whose number of rounds is chosen by a curve on rows that were not trained on.
+
+A bag fits one model a fold with the fold's own held-out rows as validation rows. Each fold records its log loss by
+round; the bag then cuts all its models at the round where the mean curve is least. One number is chosen for all folds,
+so the held-out predictions stay honest to within the choice of that number.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from equipoise._core.checks import FloatArray, IntArray
+
+PATIENCE = 40
+
+
+class LightGBMTrees(ClassifierMixin, BaseEstimator):
+    """LightGBM with a deadline and a validation curve; missing values are seen as such.
+
+    Parameters
+    ----------
+    rounds : int
+        The most boosting rounds.
+    categories : sequence of int
+        Columns that hold codes of categories.
+    threads, random_state : int
+    **settings
+        Further parameters are those of LightGBM.
+    """
+
+    def __init__(
+        self,
+        rounds: int = 400,
+        learning_rate: float = 0.05,
+        num_leaves: int = 31,
+        min_data_in_leaf: int = 10,
+        feature_fraction: float = 0.8,
+        bagging_fraction: float = 0.8,
+        lambda_l2: float = 1.0,
+        extra_trees: bool = False,
+        scale_pos_weight: float = 1.0,
+        categories: tuple[int, ...] = (),
+        threads: int = 1,
+        random_state: int = 0,
+    ) -> None:
+        self.rounds = rounds
+        self.learning_rate = learning_rate
+        self.num_leaves = num_leaves
+        self.min_data_in_leaf = min_data_in_leaf
+        self.feature_fraction = feature_fraction
+        self.bagging_fraction = bagging_fraction
+        self.lambda_l2 = lambda_l2
+        self.extra_trees = extra_trees
+        self.scale_pos_weight = scale_pos_weight
+        self.categories = categories
+        self.threads = threads
+        self.random_state = random_state
+
+    def _params(self, n_classes: int, n_rows: int) -> dict[str, Any]:
+        task: dict[str, Any] = {"objective": "binary", "metric": "binary_logloss"}
+        if n_classes > 2:
+            task = {"objective": "multiclass", "metric": "multi_logloss", "num_class": n_classes}
+        return {
+            **task,
+            "learning_rate": self.learning_rate,
+            "num_leaves": self.num_leaves,
+            "min_data_in_leaf": max(1, min(self.min_data_in_leaf, n_rows // 20)),
+            "feature_fraction": self.feature_fraction,
+            "bagging_fraction": self.bagging_fraction,
+            "bagging_freq": 1,
+            "lambda_l2": self.lambda_l2,
+            "extra_trees": self.extra_trees,
+            "scale_pos_weight": self.scale_pos_weight if n_classes == 2 else 1.0,
+            "num_threads": self.threads,
+            "seed": self.random_state,
+            "deterministic": True,
+            "force_row_wise": True,
+            "verbosity": -1,
+        }
+
+    def fit(
+        self, X: FloatArray, y: IntArray, valid: tuple[FloatArray, IntArray] | None = None, deadline: float = np.inf
+    ) -> LightGBMTrees:
+        """Boost until ``rounds``, the deadline, or no gain on ``valid`` for a while."""
+        import lightgbm as lgb
+
+        self.classes_ = np.unique(y)
+        params = self._params(len(self.classes_), len(y))
+        categories = list(self.categories) or "auto"
+        data = lgb.Dataset(X, np.searchsorted(self.classes_, y), categorical_feature=categories, params=params)
+        self.curve_: list[float] = []
+        sets, callbacks = [], [_deadline(deadline)]
+        if valid is not None:
+            sets = [data.create_valid(valid[0], np.searchsorted(self.classes_, valid[1]))]
+            record: dict[str, Any] = {}
+            callbacks += [lgb.record_evaluation(record), lgb.early_stopping(PATIENCE, verbose=False)]
+        booster = lgb.train(params, data, self.rounds, valid_sets=sets, callbacks=callbacks)
+        if valid is not None and record:
+            self.curve_ = list(next(iter(next(iter(record.values())).values())))
+        self.booster_ = booster
+        self.rounds_ = booster.current_iteration()
+        return self
+
+    def cut(self, rounds: int) -> None:
+        """Use the first ``rounds`` rounds only."""
+        self.rounds_ = min(rounds, self.booster_.current_iteration())
+
+    def predict_proba(self, X: FloatArray) -> FloatArray:
+        """Probabilities in the order of ``classes_``."""
+        p = self.booster_.predict(X, num_iteration=self.rounds_, num_threads=self.threads)
+        return np.column_stack([1 - p, p]) if len(self.classes_) == 2 else p
+
+    def predict(self, X: FloatArray) -> Any:
+        """The most probable class."""
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+
+def _deadline(deadline: float) -> Any:
+    import lightgbm as lgb
+
+    def stop(environment: Any) -> None:
+        if time.monotonic() > deadline:
+            raise lgb.callback.EarlyStopException(environment.iteration, environment.evaluation_result_list or [])
+
+    stop.order = 40  # type: ignore[attr-defined]
+    return stop
+
+
+class CatBoostTrees(ClassifierMixin, BaseEstimator):
+    """CatBoost with a deadline and a validation curve.
+
+    Parameters
+    ----------
+    rounds, learning_rate, depth, l2_leaf_reg
+        As CatBoost's iterations and the parameters of the same names.
+    threads, random_state : int
+    """
+
+    def __init__(
+        self,
+        rounds: int = 400,
+        learning_rate: float = 0.06,
+        depth: int = 6,
+        l2_leaf_reg: float = 3.0,
+        threads: int = 1,
+        random_state: int = 0,
+    ) -> None:
+        self.rounds = rounds
+        self.learning_rate = learning_rate
+        self.depth = depth
+        self.l2_leaf_reg = l2_leaf_reg
+        self.threads = threads
+        self.random_state = random_state
+
+    def fit(
+        self, X: FloatArray, y: IntArray, valid: tuple[FloatArray, IntArray] | None = None, deadline: float = np.inf
+    ) -> CatBoostTrees:
+        """Boost until ``rounds``, the deadline, or no gain on ``valid`` for a while."""
+        from catboost import CatBoostClassifier
+
+        self.classes_ = np.unique(y)
+        model = CatBoostClassifier(
+            iterations=self.rounds, learning_rate=self.learning_rate, depth=self.depth,
+            l2_leaf_reg=self.l2_leaf_reg, thread_count=self.threads, random_seed=self.random_state,
+            allow_writing_files=False, verbose=False, use_best_model=False,
+            early_stopping_rounds=PATIENCE if valid is not None else None,
+            loss_function="Logloss" if len(self.classes_) == 2 else "MultiClass",
+        )  # fmt: skip
+        model.fit(
+            X, np.searchsorted(self.classes_, y),
+            eval_set=None if valid is None else (valid[0], np.searchsorted(self.classes_, valid[1])),
+            callbacks=[_CatBoostDeadline(deadline)],
+        )  # fmt: skip
+        scores = model.get_evals_result().get("validation", {})
+        self.curve_ = list(next(iter(scores.values()), []))
+        self.model_ = model
+        self.rounds_ = int(model.tree_count_)
+        return self
+
+    def cut(self, rounds: int) -> None:
+        """Use the first ``rounds`` rounds only."""
+        self.rounds_ = min(rounds, int(self.model_.tree_count_))
+
+    def predict_proba(self, X: FloatArray) -> FloatArray:
+        """Probabilities in the order of ``classes_``."""
+        return np.asarray(self.model_.predict_proba(X, ntree_end=self.rounds_, thread_count=self.threads))
+
+    def predict(self, X: FloatArray) -> Any:
+        """The most probable class."""
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+
+class _CatBoostDeadline:
+    def __init__(self, deadline: float) -> None:
+        self.deadline = deadline
+
+    def after_iteration(self, info: Any) -> bool:
+        return time.monotonic() <= self.deadline

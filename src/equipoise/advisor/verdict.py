@@ -1,0 +1,200 @@
+"""Which treatment, and how sure: a leaderboard on held-out rows, and the simplest that does as well as the best."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+from sklearn.metrics import average_precision_score
+
+from equipoise._core.checks import FloatArray, IntArray
+from equipoise.metrics import Decision, UnmetWish, Wish, choose_decision, judge_decision
+from equipoise.metrics.wishes import RowCosts
+
+ENSEMBLE = "ensemble"
+ALWAYS, NEVER = "always-positive", "never-positive"
+SMALLER_IS_BETTER = frozenset({"cost", "brier", "log_loss"})
+TIE = 5e-4  # a difference of the deciding figure that nobody would pay for
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Held-out rows of the comparison.
+
+    Attributes
+    ----------
+    y, block : arrays of int
+        Class codes, and the fold in which each row was predicted.
+    weight : array
+        How many rows of the data each one stands for.
+    data_prior : array
+        The class shares of the data.
+    row_costs : pair of arrays, optional
+    """
+
+    y: IntArray
+    block: IntArray
+    weight: FloatArray
+    data_prior: FloatArray
+    row_costs: RowCosts | None = None
+
+    def calls(self, proba: FloatArray, wish: Wish, prior: FloatArray | None = None) -> tuple[Decision, IntArray]:
+        """The decision on all rows, and calls of every row by a decision that was chosen on the other folds."""
+        decision = choose_decision(proba, self.y, wish, data_prior=self.data_prior, prior=prior)
+        calls = np.empty(len(self.y), dtype=np.int64)
+        blocks = np.unique(self.block)
+        for b in blocks:
+            out = self.block == b
+            fit = ~out if len(blocks) > 1 else out
+            try:
+                own = choose_decision(proba[fit], self.y[fit], wish, data_prior=self.data_prior, prior=prior)
+            except UnmetWish:  # what all rows promise, a part of them may not
+                own = decision
+            costs = None if self.row_costs is None else (self.row_costs[0][out], self.row_costs[1][out])
+            calls[out] = own.codes(_at_prior(proba[out], self.data_prior, own.prior), costs)
+        return decision, calls
+
+
+def _at_prior(proba: FloatArray, given: FloatArray, wanted: FloatArray) -> FloatArray:
+    from equipoise._core.priors import correct_prior
+
+    return correct_prior(proba, given, wanted)
+
+
+def mean_average_precision(y: IntArray, proba: FloatArray, weight: FloatArray | None = None) -> float:
+    """Average precision of the positive class, or the mean over the classes that occur."""
+    if proba.shape[1] == 2:
+        return float(average_precision_score(y == 1, proba[:, 1], sample_weight=weight)) if (y == 1).any() else 0.0
+    present = [c for c in range(proba.shape[1]) if (y == c).any()]
+    return float(np.mean([average_precision_score(y == c, proba[:, c], sample_weight=weight) for c in present]))
+
+
+def score_rows(
+    proba: FloatArray, calls: IntArray, decision: Decision, rows: HeldOut, chosen: IntArray | None = None
+) -> dict[str, float]:
+    """Figures of held-out probabilities and calls, over all rows or the ``chosen`` ones."""
+    index = np.arange(len(rows.y)) if chosen is None else chosen
+    y, p, w, called = rows.y[index], proba[index], rows.weight[index], calls[index]
+    hot = np.eye(p.shape[1])[y]
+    squares = ((p - hot) ** 2).sum(axis=1) / (2 if p.shape[1] == 2 else 1)
+    found = {
+        "balanced_accuracy": float(np.mean([np.mean(called[y == c] == c) for c in np.unique(y)])),
+        "average_precision": mean_average_precision(y, p, w),
+        "brier": float(np.average(squares, weights=w)),
+        "log_loss": float(np.average(-np.log(np.clip(p[np.arange(len(y)), y], 1e-15, 1)), weights=w)),
+    }
+    costs = decision.wish.cost_table(p.shape[1]) if decision.wish.objective == "cost" else None
+    if rows.row_costs is not None:
+        alarm, miss = rows.row_costs[0][index], rows.row_costs[1][index]
+        paid = np.where((y == 0) & (called == 1), alarm, 0) + np.where((y == 1) & (called == 0), miss, 0)
+        found["cost"] = float(np.average(paid, weights=w))
+    elif costs is not None:
+        found["cost"] = float(np.average(costs[y, called], weights=w))
+    return found
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What to use.
+
+    Attributes
+    ----------
+    recommended : str
+        The name in the leaderboard.
+    metric : str
+        The figure that decided.
+    alternative : str or None
+        The simplest treatment within one standard error of the best, where that is another one.
+    difference, low, high : float
+        By how much the recommended one is better than the alternative, with its 95 % interval.
+    """
+
+    recommended: str
+    metric: str
+    alternative: str | None = None
+    difference: float = 0.0
+    low: float = 0.0
+    high: float = 0.0
+
+
+def deciding_metric(wish: Wish) -> str:
+    """The figure by which treatments are compared: the wish's own, or the ranking behind it."""
+    return {"cost": "cost", "balanced_accuracy": "balanced_accuracy"}.get(wish.objective, "average_precision")
+
+
+def make_leaderboard(
+    predictions: Mapping[str, FloatArray],
+    labels: Mapping[str, str],
+    simplicity: Mapping[str, int],
+    seconds: Mapping[str, float],
+    weights: Mapping[str, float],
+    rows: HeldOut,
+    wish: Wish,
+    prior: FloatArray | None = None,
+) -> tuple[pd.DataFrame, Verdict]:
+    """Score every treatment on the held-out rows, and judge.
+
+    The value of a figure is that of all held-out rows together, and its standard error comes from the folds, whose
+    scores vary together because they share training rows: (1/J + 1/(J − 1))·s² for J folds (Nadeau & Bengio 2003).
+    """
+    metric = deciding_metric(wish)
+    records, by_fold = [], {}
+    blocks = [np.flatnonzero(rows.block == b) for b in np.unique(rows.block)]
+    constant = _constant_answers(rows) if len(rows.data_prior) == 2 else {}
+    for name, proba in {**predictions, **constant}.items():
+        if name in constant:
+            calls = np.full(len(rows.y), int(name == ALWAYS))
+            decision = Decision.at_threshold(float(name == NEVER), rows.data_prior, wish)
+        else:
+            decision, calls = rows.calls(proba, wish, prior)
+        total = score_rows(proba, calls, decision, rows)
+        folds = pd.DataFrame([score_rows(proba, calls, decision, rows, b) for b in blocks if len(b)])
+        by_fold[name] = folds[metric].to_numpy()
+        spread = folds.std(ddof=1) if len(folds) > 1 else folds.iloc[0] * np.nan
+        error = spread * np.sqrt(1 / len(folds) + 1 / max(len(folds) - 1, 1))
+        records.append(
+            {
+                "name": name, "treatment": labels.get(name, name), **total,
+                **{f"{key}_error": float(error[key]) for key in total},
+                "seconds": seconds.get(name, 0.0), "weight": weights.get(name, 0.0),
+            }
+        )  # fmt: skip
+    board = pd.DataFrame(records).set_index("name")
+    verdict = _judge(board, by_fold, metric, simplicity, list(predictions))
+    real = board.loc[list(predictions)].sort_values(metric, ascending=metric in SMALLER_IS_BETTER)
+    return pd.concat([real, board.loc[list(constant)]]), verdict
+
+
+def _constant_answers(rows: HeldOut) -> dict[str, FloatArray]:
+    share = np.tile(rows.data_prior, (len(rows.y), 1))
+    return {NEVER: share, ALWAYS: share}
+
+
+def _judge(
+    board: pd.DataFrame, by_fold: Mapping[str, FloatArray], metric: str, simplicity: Mapping[str, int], names: list[str]
+) -> Verdict:
+    sign = -1.0 if metric in SMALLER_IS_BETTER else 1.0
+    values = sign * board.loc[names, metric]
+    best = str(values.idxmax())
+    if ENSEMBLE in names and values[ENSEMBLE] >= values[best] - TIE:
+        best = ENSEMBLE
+    error = float(board.loc[best, f"{metric}_error"]) / np.sqrt(2)
+    near = [n for n in names if values[n] >= values[best] - (error if np.isfinite(error) else 0.0)]
+    simple = min(near, key=lambda n: (simplicity.get(n, 99), -values[n]))
+    if simplicity.get(simple, 99) >= simplicity.get(best, 99):
+        return Verdict(best, metric)
+    difference = float(values[best] - values[simple])
+    if difference <= TIE:
+        return Verdict(simple, metric)
+    gaps = sign * (by_fold[best] - by_fold[simple])
+    reach = 0.0
+    if len(gaps) > 1:
+        scale = float(np.std(gaps, ddof=1)) * np.sqrt(1 / len(gaps) + 1 / (len(gaps) - 1))
+        reach = scale * float(stats.t.ppf(0.975, len(gaps) - 1))
+    return Verdict(best, metric, simple, difference, difference - reach, difference + reach)
+
+
+__all__ = ["ALWAYS", "ENSEMBLE", "NEVER", "HeldOut", "Verdict", "judge_decision", "make_leaderboard"]
