@@ -168,16 +168,15 @@ class Advisor(ClassifierMixin, BaseEstimator):
         wish.cost_table(table.n_classes)
         told = _Teller(self.verbose, budget)
         told("preparing the columns")
-        encoders = {
-            view: TableEncoder(table.kinds, for_trees=view == "trees").fit(table.X) for view in ("trees", "linear")
-        }
-        rows = Rows({view: e.transform(table.X) for view, e in encoders.items()}, table.y, table.n_classes)
+        encoders = {view: TableEncoder(table.kinds, for_trees=view == "trees") for view in ("trees", "linear")}
+        views = {view: e.fit_transform(table.X, table.y) for view, e in encoders.items()}
+        rows = Rows(views, table.y, table.n_classes)
         judged = np.sort(thin(table.y, np.arange(len(table)), MOST_JUDGED, derive_seed(seed, "judged") % 2**31))
         threads = self.n_jobs if rows.views["trees"].size >= BIG else 1
         context = Context(
             seed=seed % 2**31, smallest=int(table.counts[table.counts > 0].min()), n_rows=len(table),
             n_columns=rows.views["linear"].shape[1], n_classes=table.n_classes, threads=threads,
-            categories=encoders["trees"].categories_, image_shape=table.image_shape,
+            categories=tuple(map(int, encoders["trees"].categorical_features_)), image_shape=table.image_shape,
         )  # fmt: skip
         n_splits = _splits(table)
 
@@ -278,10 +277,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
         return correct_prior(self.stack_.proba(members), self.data_prior_, self.decision_.prior)
 
     def _views(self, X: Any) -> dict[str, FloatArray]:
-        if isinstance(X, pd.DataFrame):
-            typed = self.schema_.apply(X)
-        else:
-            typed = self._checked_array(X)
+        typed = self.schema_.convert(X if isinstance(X, pd.DataFrame) else self._checked_array(X))
         wanted = {bag.treatment.view for bag in self.bags_}
         return {view: self.encoders_[view].transform(typed) for view in wanted}
 

@@ -66,7 +66,7 @@ def all_learners() -> Mapping[str, Learner]:
 
 def get_treatment(name: str) -> Treatment:
     """The treatment of that name."""
-    return all_treatments()[check_choice("treatment", name, sorted(all_treatments()))]
+    return all_treatments()[check_choice("method", name, sorted(all_treatments()))]
 
 
 def get_learner(name: str) -> Learner:
