@@ -164,7 +164,8 @@ class Advisor(ClassifierMixin, BaseEstimator):
 
     def _fit(self, table: Table, budget: Budget) -> Advisor:
         wish, seed = self._wish(), draw_seed(self.random_state)
-        self.classes_ = _sorted_labels(table.classes)
+        self._labels = tuple(_plain(label) for label in table.classes)
+        self._set_classes(self._labels)
         wish.cost_table(table.n_classes)
         told = _Teller(self.verbose, budget)
         told("preparing the columns")
@@ -245,7 +246,6 @@ class Advisor(ClassifierMixin, BaseEstimator):
         if table.time is not None:
             self.bags_ = [_refitted(bag, rows, context) for bag in self.bags_]
         self.encoders_, self.schema_ = dict(encoders), table.schema
-        self._labels = table.classes
         self.data_prior_ = table.prior
         self.held_out_, self.truth_, self.block_ = predictions[name], y, block
         self.row_costs_ = held.row_costs
@@ -281,11 +281,14 @@ class Advisor(ClassifierMixin, BaseEstimator):
         wanted = {bag.treatment.view for bag in self.bags_}
         return {view: self.encoders_[view].transform(typed) for view in wanted}
 
-    @property
-    def _order(self) -> IntArray:
-        """The column of each sorted class among the inner ones."""
-        place = {label: code for code, label in enumerate(self._labels)}
-        return np.array([place[_plain(label)] for label in self.classes_], dtype=np.int64)
+    def _set_classes(self, labels: Sequence[Any]) -> None:
+        """The labels in scikit-learn's order, and the column of each among the inner ones."""
+        try:
+            self.classes_ = np.unique(np.array(labels))
+        except TypeError:  # labels of several types have no order but that of their texts
+            self.classes_ = np.array(sorted(labels, key=str), dtype=object)
+        place = {label: code for code, label in enumerate(labels)}
+        self._order = np.array([place[_plain(label)] for label in self.classes_], dtype=np.int64)
 
     def retuned(self, *, prior: Any = None, **wish: Any) -> Advisor:
         """The same model with another wish or prior; nothing is trained.
@@ -363,14 +366,6 @@ class Advisor(ClassifierMixin, BaseEstimator):
         from sklearn.utils.validation import validate_data
 
         return validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
-
-
-def _sorted_labels(classes: Sequence[Any]) -> npt.NDArray[Any]:
-    """The labels in scikit-learn's order."""
-    try:
-        return np.unique(np.array(classes))
-    except TypeError:  # labels of several types have no order but the one of their texts
-        return np.array(sorted(classes, key=str), dtype=object)
 
 
 def _plain(label: Any) -> Any:

@@ -89,7 +89,7 @@ def advised_treatments(wanted: Sequence[Any] | None = None) -> list[Treatment]:
     Examples
     --------
     >>> [t.name for t in advised_treatments()][:2]
-    ['lightgbm', 'extra-trees']
+    ['lightgbm', 'lightgbm-random']
     """
     known = {name: t for name, t in all_treatments().items() if t.order is not None}
     if wanted is None:

@@ -105,6 +105,16 @@ class LightGBMTrees(ClassifierMixin, BaseEstimator):
         self.rounds_ = booster.current_iteration()
         return self
 
+    @classmethod
+    def from_text(cls, text: str, classes: list[int]) -> LightGBMTrees:
+        """The fitted trees of a saved model."""
+        import lightgbm as lgb
+
+        made = cls()
+        made.classes_, made.booster_ = np.array(classes), lgb.Booster(model_str=text)
+        made.rounds_ = made.booster_.current_iteration()
+        return made
+
     def cut(self, rounds: int) -> None:
         """Use the first ``rounds`` rounds only."""
         self.rounds_ = min(rounds, self.booster_.current_iteration())
@@ -180,6 +190,17 @@ class CatBoostTrees(ClassifierMixin, BaseEstimator):
         self.model_ = model
         self.rounds_ = int(model.tree_count_)
         return self
+
+    @classmethod
+    def from_bytes(cls, content: bytes, classes: list[int], rounds: int) -> CatBoostTrees:
+        """The fitted trees of a saved model."""
+        from catboost import CatBoostClassifier
+
+        made = cls()
+        made.model_ = CatBoostClassifier()
+        made.model_.load_model(blob=content)
+        made.classes_, made.rounds_ = np.array(classes), int(rounds)
+        return made
 
     def cut(self, rounds: int) -> None:
         """Use the first ``rounds`` rounds only."""

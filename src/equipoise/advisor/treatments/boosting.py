@@ -53,7 +53,7 @@ TREATMENTS = [
             "rounds": 600, "learning_rate": 0.05, "num_leaves": 15, "min_data_in_leaf": 5,
             "feature_fraction": 0.5, "bagging_fraction": 0.8, "lambda_l2": 5.0, "extra_trees": True,
         },
-        space=_SPACE, takes_learner=False, order=2, simplicity=21, view="trees",
+        space=_SPACE, takes_learner=False, order=1, simplicity=21, view="trees",
     ),
     Treatment(
         "catboost", "gradient boosting (CatBoost)", _catboost,
@@ -62,6 +62,6 @@ TREATMENTS = [
             "learning_rate": Range(0.03, 0.15, log=True), "depth": Range(3, 8),
             "l2_leaf_reg": Range(0.5, 30.0, log=True),
         },
-        takes_learner=False, order=3, simplicity=22, view="trees", most_rows=500_000, applies=_catboost_applies,
+        takes_learner=False, order=4, simplicity=22, view="trees", most_rows=500_000, applies=_catboost_applies,
     ),
 ]  # fmt: skip

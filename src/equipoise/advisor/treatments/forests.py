@@ -48,13 +48,13 @@ _SPACE = {"min_samples_leaf": Range(1, 12, log=True), "max_features": Range(0.1,
 TREATMENTS = [
     Treatment(
         "extra-trees", "extremely randomized trees", _extra_trees,
-        defaults={"trees": 120, "min_samples_leaf": 1, "max_features": 0.4},
-        space=_SPACE, takes_learner=False, order=1, simplicity=30, view="trees", most_rows=MOST_ROWS,
+        defaults={"trees": 80, "min_samples_leaf": 1, "max_features": 0.4},
+        space=_SPACE, takes_learner=False, order=5, simplicity=30, view="trees", most_rows=MOST_ROWS,
     ),
     Treatment(
         "balanced-trees", "random forest on balanced samples", _balanced_forest,
-        defaults={"trees": 120, "min_samples_leaf": 1, "max_features": 0.3},
-        space=_SPACE, takes_learner=False, order=5, simplicity=31, view="trees", most_rows=MOST_ROWS,
+        defaults={"trees": 80, "min_samples_leaf": 1, "max_features": 0.3},
+        space=_SPACE, takes_learner=False, order=6, simplicity=31, view="trees", most_rows=MOST_ROWS,
         trained_prior=balanced_prior,
     ),
 ]  # fmt: skip

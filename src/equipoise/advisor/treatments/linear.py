@@ -27,12 +27,12 @@ TREATMENTS = [
     Treatment(
         "logistic", "logistic regression", _logistic,
         defaults={"C": 0.1}, space={"C": Range(1e-3, 30.0, log=True)},
-        takes_learner=False, order=4, simplicity=1, most_rows=200_000,
+        takes_learner=False, order=2, simplicity=1, most_rows=200_000,
     ),
     Treatment(
         "kernel", "logistic regression on smooth features", _kernel,
         defaults={"C": 10.0, "width": 0.3},
         space={"C": Range(0.1, 300.0, log=True), "width": Range(0.03, 3.0, log=True)},
-        takes_learner=False, order=6, simplicity=10, most_rows=50_000,
+        takes_learner=False, order=3, simplicity=10, most_rows=50_000,
     ),
 ]  # fmt: skip

@@ -1,0 +1,283 @@
+"""The model folder: everything that is needed to predict and to decide again, without pickle, sealed.
+
+``advisor.json`` holds the settings, columns, classes, priors, weights and the decision; ``held_out.npz`` the held-out
+predictions on which a decision can be chosen again; ``encoders.skops`` the encoding of the columns; ``models/`` one file
+or folder for each fitted model, in the format of its own library.
+"""
+
+from __future__ import annotations
+
+import io
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from importlib.metadata import PackageNotFoundError, version
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import equipoise
+from equipoise._core.checks import check_array, check_distribution
+from equipoise._core.files import DamagedFileError, write_bytes, write_json
+from equipoise._core.sealed import SealedFolder, open_sealed, sealing
+from equipoise.advisor._advisor import Advisor
+from equipoise.advisor._safe_trees import check_tree_safety
+from equipoise.advisor.bags import Bag, FoldModel
+from equipoise.advisor.ensemble import Stack
+from equipoise.advisor.treatments import Treatment, all_treatments
+from equipoise.advisor.treatments._boosted import CatBoostTrees, LightGBMTrees
+from equipoise.advisor.verdict import Verdict
+from equipoise.datasets.schema import Schema
+from equipoise.metrics import Decision, Wish, judge_decision
+
+FORMAT = 2
+PACKAGES = (
+    "numpy", "scipy", "scikit-learn", "imbalanced-learn", "pandas", "lightgbm", "catboost", "skops", "torch",
+)  # fmt: skip
+#: Types outside skops' own list of safe ones that the treatments are made of. They hold data only.
+TRUSTED = frozenset({
+    "equipoise.datasets.encoding.DateParts",
+    "equipoise.datasets.encoding.ScaledNumbers",
+    "equipoise.datasets.encoding.TableEncoder",
+    "equipoise.datasets.encoding.TextParts",
+    "imblearn.ensemble._forest.BalancedRandomForestClassifier",
+    "imblearn.pipeline.Pipeline",
+    "imblearn.under_sampling._prototype_selection._random_under_sampler.RandomUnderSampler",
+    "numpy.dtype",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.model_selection._split.KFold",
+    "sklearn.model_selection._split.StratifiedKFold",
+    "sklearn.tree._tree.Tree",
+    "sklearn.utils._bunch.Bunch",
+})  # fmt: skip
+
+
+def versions() -> dict[str, str]:
+    """What a model is made with."""
+    found = {"python": platform.python_version(), "equipoise": equipoise.__version__}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _skops() -> Any:
+    try:
+        import skops.io
+    except ImportError as error:
+        raise ImportError("the model folder needs skops: pip install 'equipoise[report]'") from error
+    return skops.io
+
+
+def save_advisor(advisor: Advisor, folder: str | PathLike[str]) -> Path:
+    """Write the folder whole, or leave what was there."""
+    io_ = _skops()
+    with sealing(folder) as temporary:
+        write_bytes(temporary / "encoders.skops", io_.dumps(advisor.encoders_))
+        models = temporary / "models"
+        models.mkdir()
+        bags = [_bag_to_json(bag, models, number) for number, bag in enumerate(advisor.bags_)]
+        arrays = {"held_out": advisor.held_out_, "truth": advisor.truth_, "block": advisor.block_}
+        if advisor.row_costs_ is not None:
+            arrays["alarm_cost"], arrays["miss_cost"] = advisor.row_costs_
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **arrays)
+        write_bytes(temporary / "held_out.npz", buffer.getvalue())
+        write_json(temporary / "advisor.json", {**_advisor_to_json(advisor), "bags": bags, "arrays": list(arrays)})
+    return Path(folder)
+
+
+def _advisor_to_json(advisor: Advisor) -> dict[str, Any]:
+    names = getattr(advisor, "feature_names_in_", None)
+    return {
+        "format": FORMAT,
+        "versions": versions(),
+        "params": {k: _plain(v) for k, v in advisor.get_params(deep=False).items() if k != "treatments"},
+        "columns": advisor.schema_.to_json(),
+        "n_features_in": int(advisor.n_features_in_),
+        "feature_names_in": None if names is None else [str(n) for n in names],
+        "labels": [_plain(label) for label in advisor._labels],
+        "data_prior": advisor.data_prior_.tolist(),
+        "stack": {"weights": advisor.stack_.weights.tolist(), "offsets": advisor.stack_.offsets.tolist()},
+        "decision": decision_to_json(advisor.decision_),
+        "verdict": asdict(advisor.verdict_),
+        "leaderboard": advisor.leaderboard_.reset_index().to_dict("records"),
+        "notes": list(advisor.notes_),
+        "fit_seconds": advisor.fit_seconds_,
+        "info": getattr(advisor, "info_", {}),
+    }
+
+
+def decision_to_json(decision: Decision) -> dict[str, Any]:
+    """A decision as plain values."""
+    return {
+        "losses": decision.losses.tolist(),
+        "threshold": decision.threshold,
+        "prior": decision.prior.tolist(),
+        "wish": asdict(decision.wish),
+    }
+
+
+def _bag_to_json(bag: Bag, folder: Path, number: int) -> dict[str, Any]:
+    treatment = bag.treatment
+    return {
+        "name": bag.name,
+        "treatment": {"name": treatment.name, "summary": treatment.summary, "view": treatment.view},
+        "settings": {k: _plain(v) for k, v in bag.settings.items()},
+        "seconds": bag.seconds,
+        "repeats": bag.repeats,
+        "models": [_model_to_json(model, folder, f"{number}-{i}") for i, model in enumerate(bag.models)],
+    }
+
+
+def _model_to_json(model: FoldModel, folder: Path, name: str) -> dict[str, Any]:
+    made = model.estimator
+    about = {
+        "file": name, "kind": "skops", "trained_prior": model.trained_prior.tolist(),
+        "data_prior": model.data_prior.tolist(),
+    }  # fmt: skip
+    if isinstance(made, LightGBMTrees):
+        write_bytes(folder / name, made.booster_.model_to_string(num_iteration=made.rounds_).encode())
+        return {**about, "kind": "lightgbm", "classes": made.classes_.tolist()}
+    if isinstance(made, CatBoostTrees):
+        made.model_.save_model(str(folder / name), format="cbm")
+        return {**about, "kind": "catboost", "classes": made.classes_.tolist(), "rounds": made.rounds_}
+    if hasattr(made, "save"):
+        made.save(folder / name)
+        return {**about, "kind": type(made).__name__}
+    write_bytes(folder / name, _skops().dumps(made))
+    return about
+
+
+def load(folder: str | PathLike[str], trusted: Sequence[str] = ()) -> Advisor:
+    """Read a model folder that :meth:`Advisor.save`, ``equipoise report`` or ``equipoise retune`` wrote.
+
+    Nothing in it is unpickled; a file that was damaged is named; a type that is not known to be safe is refused.
+
+    Parameters
+    ----------
+    folder : path
+    trusted : sequence of str
+        Further types of scikit-learn estimators of your own that you trust, by their full names.
+
+    Returns
+    -------
+    Advisor
+
+    Raises
+    ------
+    DamagedFileError
+        If a file is damaged or does not fit the others.
+    """
+    saved = open_sealed(folder)
+    data = saved.read_json("advisor.json")
+    if data.get("format") != FORMAT:
+        raise DamagedFileError(f"{saved.path}/advisor.json has format {data.get('format')!r}, not {FORMAT}")
+    with saved.reading("advisor.json"):
+        return _from_json(saved, data, TRUSTED | set(trusted))
+
+
+def _from_json(saved: SealedFolder, data: dict[str, Any], trusted: frozenset[str] | set[str]) -> Advisor:
+    advisor = Advisor(**data["params"])
+    advisor._labels = tuple(data["labels"])
+    n = len(advisor._labels)
+    advisor._set_classes(advisor._labels)
+    advisor.n_features_in_ = int(data["n_features_in"])
+    if data["feature_names_in"] is not None:
+        advisor.feature_names_in_ = np.array(data["feature_names_in"], dtype=object)
+    advisor.schema_ = Schema.from_json(data["columns"])
+    advisor.encoders_ = _load_skops(saved, "encoders.skops", trusted)
+    advisor.data_prior_ = _distribution(data["data_prior"], n)
+    advisor.bags_ = [_bag_from_json(saved, item, n, trusted) for item in data["bags"]]
+    weights, offsets = check_array("weights", data["stack"]["weights"]), check_array("o", data["stack"]["offsets"])
+    if weights.shape != (len(advisor.bags_),) or offsets.shape != (n,) or (weights < 0).any():
+        raise ValueError(f"the stack must have {len(advisor.bags_)} weights and {n} offsets")
+    advisor.stack_ = Stack(weights, offsets)
+    advisor.decision_ = _decision_from_json(data["decision"], n)
+    arrays = saved.read_arrays("held_out.npz", *data["arrays"])
+    advisor.held_out_, advisor.truth_, advisor.block_ = arrays["held_out"], arrays["truth"], arrays["block"]
+    if advisor.held_out_.shape != (len(advisor.truth_), n) or len(advisor.block_) != len(advisor.truth_):
+        raise ValueError("the held-out predictions do not fit each other")
+    costs = (arrays["alarm_cost"], arrays["miss_cost"]) if "alarm_cost" in arrays else None
+    advisor.row_costs_ = costs
+    advisor.operating_point_ = judge_decision(
+        advisor.decision_, advisor.held_out_, advisor.truth_, data_prior=advisor.data_prior_, row_costs=costs
+    )
+    advisor.verdict_ = Verdict(**data["verdict"])
+    advisor.leaderboard_ = pd.DataFrame(data["leaderboard"]).set_index("name")
+    advisor.notes_, advisor.fit_seconds_ = list(data["notes"]), float(data["fit_seconds"])
+    advisor.info_ = dict(data["info"])
+    return advisor
+
+
+def _distribution(values: Any, n: int) -> Any:
+    shares = check_distribution("a prior", values)
+    if len(shares) != n:
+        raise ValueError(f"a prior must have {n} shares, got {len(shares)}")
+    return shares
+
+
+def _decision_from_json(saved: dict[str, Any], n: int) -> Decision:
+    losses = check_array("losses", saved["losses"])
+    if losses.shape != (n, n) or (losses < 0).any():
+        raise ValueError(f"the decision must be a table of {n} by {n} losses")
+    wish = dict(saved["wish"])
+    if isinstance(wish["cost"], list):
+        wish["cost"] = tuple(map(tuple, wish["cost"]))
+    return Decision(losses, _distribution(saved["prior"], n), Wish(**wish))
+
+
+def _bag_from_json(saved: SealedFolder, item: dict[str, Any], n: int, trusted: Any) -> Bag:
+    about = item["treatment"]
+    known = all_treatments().get(about["name"]) or Treatment(about["name"], about["summary"], _cannot_build)
+    treatment = replace(known, summary=about["summary"], view=about["view"])
+    models = [_model_from_json(saved, model, n, about["view"], trusted) for model in item["models"]]
+    none = np.empty((0, n))
+    return Bag(item["name"], treatment, dict(item["settings"]), models, none, item["seconds"], item["repeats"])
+
+
+def _cannot_build(context: Any, **settings: Any) -> Any:
+    raise ValueError("this treatment was your own: it can predict, but not be fitted again from the folder")
+
+
+def _model_from_json(saved: SealedFolder, item: dict[str, Any], n: int, view: str, trusted: Any) -> FoldModel:
+    name, kind = f"models/{item['file']}", item["kind"]
+    if kind == "lightgbm":
+        made: Any = LightGBMTrees.from_text(saved.read_bytes(name).decode(), item["classes"])
+        check_tree_safety(made)
+    elif kind == "catboost":
+        made = CatBoostTrees.from_bytes(saved.read_bytes(name), item["classes"], item["rounds"])
+    elif kind == "skops":
+        made = _load_skops(saved, name, trusted)
+    else:
+        from equipoise import classifiers
+
+        if kind not in classifiers.__all__:
+            raise ValueError(f"{kind!r} is no classifier of Equipoise")
+        made = getattr(classifiers, kind).load(saved / "models" / item["file"])
+    return FoldModel(made, view, _distribution(item["trained_prior"], n), _distribution(item["data_prior"], n))
+
+
+def _load_skops(saved: SealedFolder, name: str, trusted: Any) -> Any:
+    io_, content = _skops(), saved.read_bytes(name)
+    with saved.reading(name):
+        unknown = sorted(set(io_.get_untrusted_types(data=content)) - set(trusted))
+        if unknown:
+            raise DamagedFileError(
+                f"{saved.path / name} holds types that are not known to be safe: {', '.join(unknown)}; if they "
+                "are your own, name them with trusted"
+            )
+        made = io_.loads(content, trusted=sorted(trusted))
+        check_tree_safety(made)
+        return made
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return value.item() if isinstance(value, np.generic) else value
