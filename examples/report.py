@@ -1,4 +1,4 @@
-"""From a table to a diagnosis, a fair comparison, a threshold and a model, in Python.
+"""From a table to a decision, in Python.
 
 Run: python examples/report.py
 """
@@ -8,36 +8,34 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import pandas as pd
+
 import equipoise
-from equipoise.advisor.job import Options, load_model, run_job
-from equipoise.datasets import Table, load_breast_cancer_imbalanced
+from equipoise.datasets import load_breast_cancer_imbalanced
 
 
 def main() -> None:
     data = load_breast_cancer_imbalanced()
+    table = pd.DataFrame(data.X, columns=list(data.feature_names))
+    labels = [data.target_names[code] for code in data.y]
 
     # 1. What is hard about these data?
-    diagnosis = equipoise.diagnose(data.X, data.y, questions=["counts", "minority_types", "overlap"])
+    diagnosis = equipoise.diagnose(table, labels, questions=["counts", "minority_types", "overlap"])
     for finding in diagnosis.findings:
         print(f"{finding.question}\n  {finding.answer}")
 
-    # 2. Which treatment? Nested cross-validation on the same folds for all.
-    result = equipoise.compare(
-        data.X, data.y, treatments=["plain", "threshold", "weights_threshold"], repeats=1, random_state=0
-    )
-    print(result.summary.pivot(index="treatment", columns="metric", values="mean").round(3))
+    # 2. The best decision in the time there is, where a miss costs twenty false alarms.
+    advisor = equipoise.Advisor(cost={"fp": 1, "fn": 20}, budget="15s").fit(table, labels)
+    print(advisor.leaderboard_[["cost", "average_precision", "seconds"]].round(3))
+    for name, figure in advisor.operating_point_.figures.items():
+        print(f"{name}: {figure.value:.3f} ({figure.low:.3f} to {figure.high:.3f} in a fresh batch)")
 
-    # 3. All of it, as the command does: report.html, report.md, report.json and model/.
-    import pandas as pd
-
-    table = pd.DataFrame(data.X, columns=list(data.feature_names))
-    table["diagnosis"] = [data.target_names[code] for code in data.y]
+    # 3. The page and the model; later another decision without training.
     with tempfile.TemporaryDirectory() as out:
-        options = Options(out=out, treatments=["threshold", "weights_threshold"], repeats=1, budget=120)
-        paths = run_job(Table.from_frame(table, "diagnosis", name="breast cancer"), options)
+        paths = advisor.report(out)
         print(sorted(path.name for path in Path(out).iterdir()), paths["html"].stat().st_size, "bytes")
-        model = load_model(paths["model"])
-        print(model.predict(table.head(3)), model.threshold)
+        model = equipoise.load(paths["model"])
+        print(model.retuned(alerts=0.05).predict(table.head(3)))
 
 
 if __name__ == "__main__":

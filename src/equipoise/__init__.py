@@ -30,7 +30,12 @@ _ROOMS = (
     "theory",
     "training",
 )
-_FUNCTIONS: dict[str, str] = {"compare": "equipoise.advisor.compare", "diagnose": "equipoise.diagnosis"}
+_FUNCTIONS: dict[str, str] = {
+    "Advisor": "equipoise.advisor",
+    "compare": "equipoise.advisor",
+    "diagnose": "equipoise.diagnosis",
+    "load": "equipoise.advisor",
+}
 
 __all__ = ["__version__", *_ROOMS, *_FUNCTIONS]
 

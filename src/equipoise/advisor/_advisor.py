@@ -7,6 +7,7 @@ import sys
 import time as clock
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -17,21 +18,23 @@ import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from equipoise._core.checks import FloatArray, IntArray, check_distribution
+from equipoise._core.checks import FloatArray, check_distribution
 from equipoise._core.priors import correct_prior
 from equipoise._core.random import derive_seed, draw_seed
 from equipoise.advisor.bags import Bag, Rows, fit_fold, thin
 from equipoise.advisor.budget import Budget, parse_duration
-from equipoise.advisor.ensemble import Stack, fit_stack, held_out_stack, keep_useful
+from equipoise.advisor.ensemble import fit_stack, held_out_stack, keep_useful
 from equipoise.advisor.search import Found, search
 from equipoise.advisor.splits import Fold, make_folds
-from equipoise.advisor.treatments import Context, Treatment, advised_treatments
-from equipoise.advisor.verdict import ENSEMBLE, HeldOut, Verdict, make_leaderboard
+from equipoise.advisor.treatments import Context, advised_treatments
+from equipoise.advisor.verdict import ENSEMBLE, HeldOut, make_leaderboard
 from equipoise.datasets import Table
 from equipoise.datasets.encoding import TableEncoder
-from equipoise.metrics import Decision, Judgment, UnmetWish, Wish, choose_decision, judge_decision
+from equipoise.metrics import Decision, UnmetWish, Wish, judge_decision
 
-MOST_JUDGED = 200_000  # held-out rows that are kept of a larger table: all of the rare classes, a part of the others
+MOST_JUDGED = (
+    200_000  # held-out rows that are kept of a larger table: all of the rare classes, a part of the others
+)
 BIG = 20_000_000  # cells from which folds run one after the other, each on all threads
 
 
@@ -152,8 +155,11 @@ class Advisor(ClassifierMixin, BaseEstimator):
         """
         started = Budget(parse_duration(self.budget))
         X, y = self._validated(X, y)
-        self._wish()
+        wish = self._wish()
         table = Table.from_arrays(X, y, positive=self.positive, groups=groups, time=time)
+        if wish.by_row:
+            costs = {name: np.asarray(X[name], dtype=np.float64) for name in wish.columns if name in X}
+            table = replace(table, row_values=costs)
         return self._fit(table, started)
 
     def fit_table(self, table: Table) -> Advisor:
@@ -169,10 +175,14 @@ class Advisor(ClassifierMixin, BaseEstimator):
         wish.cost_table(table.n_classes)
         told = _Teller(self.verbose, budget)
         told("preparing the columns")
-        encoders = {view: TableEncoder(table.kinds, for_trees=view == "trees") for view in ("trees", "linear")}
+        encoders = {
+            view: TableEncoder(table.kinds, for_trees=view == "trees") for view in ("trees", "linear")
+        }
         views = {view: e.fit_transform(table.X, table.y) for view, e in encoders.items()}
         rows = Rows(views, table.y, table.n_classes)
-        judged = np.sort(thin(table.y, np.arange(len(table)), MOST_JUDGED, derive_seed(seed, "judged") % 2**31))
+        judged = np.sort(
+            thin(table.y, np.arange(len(table)), MOST_JUDGED, derive_seed(seed, "judged") % 2**31)
+        )
         threads = self.n_jobs if rows.views["trees"].size >= BIG else 1
         context = Context(
             seed=seed % 2**31, smallest=int(table.counts[table.counts > 0].min()), n_rows=len(table),
@@ -188,16 +198,31 @@ class Advisor(ClassifierMixin, BaseEstimator):
 
         run = _threads(self.n_jobs) if threads == 1 and self.n_jobs > 1 else None
         found = search(
-            rows, advised_treatments(self.treatments), context, folds, budget, trials=self.trials, run=run, told=told
+            rows,
+            advised_treatments(self.treatments),
+            context,
+            folds,
+            budget,
+            trials=self.trials,
+            run=run,
+            told=told,
         )
         told("choosing the decision")
         self._conclude(table, encoders, rows, found, wish, context)
         self.fit_seconds_ = clock.monotonic() - budget.started
+        self.table_ = table
+        self.info_ = {"target": table.target, "data": table.name, "rows": len(table)}
         told.close()
         return self
 
     def _conclude(
-        self, table: Table, encoders: Mapping[str, Any], rows: Rows, found: Found, wish: Wish, context: Context
+        self,
+        table: Table,
+        encoders: Mapping[str, Any],
+        rows: Rows,
+        found: Found,
+        wish: Wish,
+        context: Context,
     ) -> None:
         """Stack, judge and decide."""
         block = found.block(len(rows))
@@ -233,7 +258,9 @@ class Advisor(ClassifierMixin, BaseEstimator):
         except UnmetWish as unmet:
             self.notes_.insert(0, f"The wish cannot be met: {unmet}")
             self.unmet_wish_ = str(unmet)
-            warnings.warn(f"{unmet}; the decision is for balanced accuracy instead", UserWarning, stacklevel=4)
+            warnings.warn(
+                f"{unmet}; the decision is for balanced accuracy instead", UserWarning, stacklevel=4
+            )
             wish = Wish()
             board, verdict = make_leaderboard(
                 predictions, labels, simplicity, seconds, share, held, wish, prior
@@ -290,13 +317,15 @@ class Advisor(ClassifierMixin, BaseEstimator):
         place = {label: code for code, label in enumerate(labels)}
         self._order = np.array([place[_plain(label)] for label in self.classes_], dtype=np.int64)
 
-    def retuned(self, *, prior: Any = None, **wish: Any) -> Advisor:
+    def retuned(self, *, prior: Any = None, threshold: float | None = None, **wish: Any) -> Advisor:
         """The same model with another wish or prior; nothing is trained.
 
         Parameters
         ----------
         prior : float or array, optional
             As in `Advisor`; by default the one that was wanted before.
+        threshold : float, optional
+            This threshold on the positive class's probability, instead of a wish.
         **wish
             One of ``cost``, ``recall``, ``precision``, ``alerts``, ``beta``, and ``confidence``; by default the
             earlier wish.
@@ -313,11 +342,43 @@ class Advisor(ClassifierMixin, BaseEstimator):
         wanted = self.decision_.prior if prior is None else self._read_prior(prior, len(self._labels))
         costs = self.row_costs_ if made.by_row else None
         held = HeldOut(self.truth_, self.block_, np.ones(len(self.truth_)), self.data_prior_, costs)
-        other.decision_, calls = held.calls(self.held_out_, made, wanted)
+        if threshold is not None:
+            other.decision_, calls = self._at_threshold(threshold, wish, wanted), None
+        else:
+            other.decision_, calls = held.calls(self.held_out_, made, wanted)
         other.operating_point_ = judge_decision(
-            other.decision_, self.held_out_, self.truth_, data_prior=self.data_prior_, row_costs=costs, called=calls
+            other.decision_,
+            self.held_out_,
+            self.truth_,
+            data_prior=self.data_prior_,
+            row_costs=costs,
+            called=calls,
         )
         return other
+
+    def _at_threshold(self, threshold: float, wish: Mapping[str, Any], prior: FloatArray) -> Decision:
+        if wish or len(self._labels) != 2 or not 0 <= threshold <= 1:
+            raise ValueError(
+                f"a threshold must be a probability, for two classes and without another wish, got {threshold:g}"
+            )
+        return Decision.at_threshold(threshold, prior, self.decision_.wish)
+
+    def report(self, out: str | PathLike[str]) -> dict[str, Path]:
+        """Write the page, and the model beside it.
+
+        Parameters
+        ----------
+        out : path
+            A folder; ``report.html``, ``report.md``, ``report.json`` and ``model/`` are written into it.
+
+        Returns
+        -------
+        dict of str to Path
+        """
+        check_is_fitted(self, "stack_")
+        from equipoise.advisor.writing import write_fitted
+
+        return write_fitted(self, self.table_, out)
 
     def save(self, folder: str | PathLike[str]) -> Path:
         """Write the model folder; :func:`equipoise.load` reads it."""
@@ -349,7 +410,12 @@ class Advisor(ClassifierMixin, BaseEstimator):
 
     def _validated(self, X: Any, y: Any) -> tuple[Any, Any]:
         from sklearn.utils.multiclass import check_classification_targets
-        from sklearn.utils.validation import _check_feature_names, _check_n_features, column_or_1d, validate_data
+        from sklearn.utils.validation import (
+            _check_feature_names,
+            _check_n_features,
+            column_or_1d,
+            validate_data,
+        )
 
         if isinstance(X, pd.DataFrame):
             if y is None:

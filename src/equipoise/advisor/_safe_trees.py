@@ -18,6 +18,7 @@ from equipoise._core.checks import FloatArray, IntArray
 #: Compiled estimators that no pipeline of Equipoise holds and whose arrays nothing here checks.
 _UNCHECKED = ("sklearn.svm.", "sklearn.neighbors.", "sklearn.cluster.")
 _WHOLE, _REAL = re.compile(r"-?[0-9]{1,18}"), re.compile(r"-?[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?")
+_REAL_OR_INFINITE = re.compile(_REAL.pattern + r"|-?inf")  # a split that parts missing values from all others
 _FITTED = frozenset({"tree_", "estimators_", "_predictors"})
 _OURS = ("sklearn.", "imblearn.", "equipoise.", "lightgbm.")
 
@@ -212,7 +213,7 @@ def _check_booster_tree(tree: dict[str, str], n_features: int) -> None:
         _whole_numbers(tree, name, leaves - 1)
         for name in ("left_child", "right_child", "split_feature", "decision_type")
     )
-    threshold = _numbers(tree, "threshold", leaves - 1)
+    threshold = np.array([float(word) for word in _words(tree, "threshold", leaves - 1, _REAL_OR_INFINITE)])
     _check_indices("features", feature, n_features)
     # Leaf k is written as −k − 1; here it follows the inner nodes.
     left, right = (np.where(side < 0, leaves - 2 - side, side) for side in (left, right))
@@ -223,6 +224,7 @@ def _check_booster_tree(tree: dict[str, str], n_features: int) -> None:
         if bounds[0] != 0 or (np.diff(bounds) < 0).any():
             raise ValueError("the categories of a tree do not fit together")
         _whole_numbers(tree, "cat_threshold", int(bounds[-1]))
+    _check_finite(threshold[by_category])
     _check_indices("categories", threshold[by_category], categories)
 
 

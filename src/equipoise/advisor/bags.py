@@ -1,4 +1,4 @@
-"""A bag: one model a fold, and predictions of every row by models that did not see it. The bag itself is the model."""
+"""A bag: one model a fold, and predictions of every row by models that did not see it. The bag is the model."""
 
 from __future__ import annotations
 
@@ -106,7 +106,12 @@ def thin(y: IntArray, rows: IntArray, most: int, seed: int) -> IntArray:
 
 
 def fit_fold(
-    treatment: Treatment, context: Context, settings: Mapping[str, Any], rows: Rows, fold: Fold, deadline: float
+    treatment: Treatment,
+    context: Context,
+    settings: Mapping[str, Any],
+    rows: Rows,
+    fold: Fold,
+    deadline: float,
 ) -> tuple[FoldModel, FloatArray, float]:
     """Fit one model on a fold's training rows; returns it, its held-out log probabilities and the seconds."""
     started = time.monotonic()
@@ -124,7 +129,8 @@ def fit_fold(
     model = FoldModel(
         estimator, treatment.view, treatment.trained_prior(counts), data_counts / data_counts.sum()
     )
-    return model, model.log_proba(X[fold.test]), time.monotonic() - started
+    predicted = model.log_proba(X[fold.test]) if len(fold.test) else np.empty((0, rows.n_classes))
+    return model, predicted, time.monotonic() - started
 
 
 def fit_bag(
@@ -135,6 +141,7 @@ def fit_bag(
     folds: Sequence[Fold],
     *,
     deadline: float = np.inf,
+    must_finish: bool = False,
     run: Callable[[list[Callable[[], Any]]], list[Any]] | None = None,
     keep_going: Callable[[list[float]], bool] | None = None,
 ) -> Bag | None:
@@ -144,6 +151,8 @@ def fit_bag(
     ----------
     deadline : float
         A time of :func:`time.monotonic` at which boosting stops and no further fold begins.
+    must_finish : bool
+        Begin every fold even after the deadline.
     run : callable, optional
         Runs a list of functions and returns their results, for example on several threads.
     keep_going : callable, optional
@@ -168,7 +177,7 @@ def fit_bag(
     else:
         losses: list[float] = []
         for number, fold in jobs:
-            if done and time.monotonic() > deadline:
+            if done and not must_finish and time.monotonic() > deadline:
                 return None
             done.append(job(number, fold)())
             losses.append(log_loss(done[-1][1], rows.y[fold.test]))

@@ -1,8 +1,9 @@
 """Several bags as one model: non-negative weights on their log probabilities, chosen on held-out rows.
 
-The weights minimize the log loss and are pulled toward equal weights, the more so the fewer rows of the rarest class
-there are: with few positives a plain mean is hard to beat, with many the best members win. The same fit calibrates: the
-sum of the weights is a slope and each class has an offset (Platt 1999). With one member it is its calibration.
+The weights minimize the log loss and are pulled toward equal weights, the more so the fewer rows of the rarest
+class there are: with few positives a plain mean is hard to beat, with many the best members win. The same fit
+calibrates: the sum of the weights is a slope and each class has an offset (Platt 1999). With one member it is its
+calibration.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ class Stack:
         return softmax(np.tensordot(self.weights, members, axes=1) + self.offsets, axis=1)
 
 
-def fit_stack(members: FloatArray, y: IntArray, weight: FloatArray | None = None, pull: float = PULL) -> Stack:
+def fit_stack(
+    members: FloatArray, y: IntArray, weight: FloatArray | None = None, pull: float = PULL
+) -> Stack:
     """Weights and offsets of least penalized log loss.
 
     Parameters

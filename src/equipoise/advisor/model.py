@@ -1,8 +1,8 @@
 """The model folder: everything that is needed to predict and to decide again, without pickle, sealed.
 
-``advisor.json`` holds the settings, columns, classes, priors, weights and the decision; ``held_out.npz`` the held-out
-predictions on which a decision can be chosen again; ``encoders.skops`` the encoding of the columns; ``models/`` one file
-or folder for each fitted model, in the format of its own library.
+``advisor.json`` holds the settings, columns, classes, priors, weights and the decision; ``held_out.npz`` the
+held-out predictions on which a decision can be chosen again; ``encoders.skops`` the encoding of the columns;
+``models/`` one file or folder for each fitted model, in the format of its own library.
 """
 
 from __future__ import annotations
@@ -88,7 +88,9 @@ def save_advisor(advisor: Advisor, folder: str | PathLike[str]) -> Path:
         buffer = io.BytesIO()
         np.savez_compressed(buffer, **arrays)
         write_bytes(temporary / "held_out.npz", buffer.getvalue())
-        write_json(temporary / "advisor.json", {**_advisor_to_json(advisor), "bags": bags, "arrays": list(arrays)})
+        write_json(
+            temporary / "advisor.json", {**_advisor_to_json(advisor), "bags": bags, "arrays": list(arrays)}
+        )
     return Path(folder)
 
 
@@ -194,7 +196,10 @@ def _from_json(saved: SealedFolder, data: dict[str, Any], trusted: frozenset[str
     advisor.encoders_ = _load_skops(saved, "encoders.skops", trusted)
     advisor.data_prior_ = _distribution(data["data_prior"], n)
     advisor.bags_ = [_bag_from_json(saved, item, n, trusted) for item in data["bags"]]
-    weights, offsets = check_array("weights", data["stack"]["weights"]), check_array("o", data["stack"]["offsets"])
+    weights, offsets = (
+        check_array("weights", data["stack"]["weights"]),
+        check_array("o", data["stack"]["offsets"]),
+    )
     if weights.shape != (len(advisor.bags_),) or offsets.shape != (n,) or (weights < 0).any():
         raise ValueError(f"the stack must have {len(advisor.bags_)} weights and {n} offsets")
     advisor.stack_ = Stack(weights, offsets)
@@ -238,7 +243,9 @@ def _bag_from_json(saved: SealedFolder, item: dict[str, Any], n: int, trusted: A
     treatment = replace(known, summary=about["summary"], view=about["view"])
     models = [_model_from_json(saved, model, n, about["view"], trusted) for model in item["models"]]
     none = np.empty((0, n))
-    return Bag(item["name"], treatment, dict(item["settings"]), models, none, item["seconds"], item["repeats"])
+    return Bag(
+        item["name"], treatment, dict(item["settings"]), models, none, item["seconds"], item["repeats"]
+    )
 
 
 def _cannot_build(context: Any, **settings: Any) -> Any:
@@ -260,7 +267,9 @@ def _model_from_json(saved: SealedFolder, item: dict[str, Any], n: int, view: st
         if kind not in classifiers.__all__:
             raise ValueError(f"{kind!r} is no classifier of Equipoise")
         made = getattr(classifiers, kind).load(saved / "models" / item["file"])
-    return FoldModel(made, view, _distribution(item["trained_prior"], n), _distribution(item["data_prior"], n))
+    return FoldModel(
+        made, view, _distribution(item["trained_prior"], n), _distribution(item["data_prior"], n)
+    )
 
 
 def _load_skops(saved: SealedFolder, name: str, trusted: Any) -> Any:

@@ -1,9 +1,9 @@
 """The search: strongest first, never over the budget, and something to show at any time.
 
 Treatments are tried in the order of what they bring for their time, each as a bag over the same folds. What a
-treatment will cost is predicted before it may spend the budget: on a small table from its first fold, on a large one
-from a sample. When all were tried, the time that is left goes into repeats of the useful bags with other folds and into
-better settings, proposed by Optuna and dropped early where the first folds disappoint.
+treatment will cost is predicted before it may spend the budget: on a small table from its first fold, on a large
+one from a sample. When all were tried, the time that is left goes into repeats of the useful bags with other folds
+and into better settings, proposed by Optuna and dropped early where the first folds disappoint.
 """
 
 from __future__ import annotations
@@ -113,9 +113,7 @@ def search(
     return found
 
 
-def _try(
-    found: Found, treatment: Treatment, rows: Rows, context: Context, budget: Budget, run: Any
-) -> None:
+def _try(found: Found, treatment: Treatment, rows: Rows, context: Context, budget: Budget, run: Any) -> None:
     """One bag at the defaults, or the reason why not."""
     first = not found.bags
     if not first and budget.left <= 0:
@@ -124,7 +122,9 @@ def _try(
     try:
         expected = _probed_seconds(treatment, rows, context, found.folds)
         if not first and expected is not None and not budget.fits(expected):
-            found.left_out[treatment.name] = f"it would take about {expected:.0f} s, and {budget.left:.0f} s were left"
+            found.left_out[treatment.name] = (
+                f"it would take about {expected:.0f} s, and {budget.left:.0f} s were left"
+            )
             return
         started = time.monotonic()
 
@@ -134,13 +134,15 @@ def _try(
 
         bag = fit_bag(
             treatment, context, treatment.defaults, rows, found.folds,
-            deadline=budget.deadline(0.5 if first else 1.0), run=run if first or expected is not None else None,
-            keep_going=None if first else keep_going,
+            deadline=budget.deadline(0.5 if first else 1.0), must_finish=first,
+            run=run if first or expected is not None else None, keep_going=None if first else keep_going,
         )  # fmt: skip
     except Exception as error:  # one treatment that fails must not lose the others
         if first:
             raise
-        found.left_out[treatment.name] = f"it failed: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
+        found.left_out[treatment.name] = (
+            f"it failed: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
+        )
         return
     if bag is None:
         found.left_out[treatment.name] = "it would have taken longer than the budget allows"
@@ -148,21 +150,29 @@ def _try(
         found.bags.append(bag)
 
 
-def _probed_seconds(treatment: Treatment, rows: Rows, context: Context, folds: Sequence[Fold]) -> float | None:
-    """What a bag will take, from a fit on a sample; ``None`` on a small table, where the first fold tells."""
+def _probed_seconds(
+    treatment: Treatment, rows: Rows, context: Context, folds: Sequence[Fold]
+) -> float | None:
+    """What a bag will take, from short fits on a sample; ``None`` where its first fold is as good a sample."""
     train = min(len(folds[0].train), treatment.most_rows)
-    if train <= 2 * PROBE_ROWS:
-        return None
-    sample = thin(rows.y, folds[0].train, PROBE_ROWS, context.seed)
-    fold = Fold(sample, folds[0].test[:500])
     settings = dict(treatment.defaults)
-    boosted = "rounds" in settings
-    if boosted:
-        settings["rounds"] = PROBE_ROUNDS
-    small = replace(context, n_rows=len(sample))
-    _, _, seconds = fit_fold(treatment, small, settings, rows, fold, np.inf)
-    per_fold = seconds * (train / len(sample)) * (USUAL_ROUNDS / PROBE_ROUNDS if boosted else 1.0)
-    return SAFETY * per_fold * len(folds)
+    if train <= 2 * PROBE_ROWS and "epochs" not in settings:
+        return None
+    factor = 1.0
+    for name, (short, usual) in {
+        "rounds": (PROBE_ROUNDS, USUAL_ROUNDS),
+        "epochs": (1, settings.get("epochs", 1)),
+    }.items():
+        if name in settings:
+            settings[name] = short
+            factor = usual / short
+    seconds = 0.0
+    for most in (200, PROBE_ROWS):  # the first fit imports what it needs
+        sample = thin(rows.y, folds[0].train, most, context.seed)
+        fold = Fold(sample, folds[0].test[:200])
+        small = replace(context, n_rows=len(sample))
+        _, _, seconds = fit_fold(treatment, small, settings, rows, fold, np.inf)
+    return SAFETY * len(folds) * seconds * factor * max(train / len(sample), 1.0)
 
 
 def _improve(
@@ -204,7 +214,7 @@ def _repeat(
 
 
 class _Tuner:
-    """Settings proposed by Optuna, one study a treatment; a trial that begins badly is dropped after its first folds."""
+    """Settings proposed by Optuna, one study a treatment; a trial that begins badly is dropped."""
 
     def __init__(self, found: Found, rows: Rows, context: Context, budget: Budget) -> None:
         self.found, self.rows, self.context, self.budget = found, rows, context, budget

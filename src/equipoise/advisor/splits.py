@@ -73,7 +73,11 @@ def _stratified(y: IntArray, n_splits: int, seed: int) -> list[Fold]:
         rows = rng.permutation(np.flatnonzero(y == code))
         block[rows] = (np.arange(len(rows)) + start) % n_splits
         start += len(rows)
-    return [Fold(np.flatnonzero(block != b), np.flatnonzero(block == b)) for b in range(n_splits) if (block == b).any()]
+    return [
+        Fold(np.flatnonzero(block != b), np.flatnonzero(block == b))
+        for b in range(n_splits)
+        if (block == b).any()
+    ]
 
 
 def _forward(y: IntArray, time: FloatArray, n_splits: int) -> list[Fold]:
@@ -85,5 +89,7 @@ def _forward(y: IntArray, time: FloatArray, n_splits: int) -> list[Fold]:
         if len(test) and len(np.unique(y[train])) == len(np.unique(y)):
             folds.append(Fold(train, test))
     if not folds:
-        raise ValueError("the time column leaves no past in which every class occurs: use fewer classes or drop --time")
+        raise ValueError(
+            "the time column leaves no past in which every class occurs: use fewer classes or drop --time"
+        )
     return folds

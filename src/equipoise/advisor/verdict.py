@@ -41,7 +41,9 @@ class HeldOut:
     data_prior: FloatArray
     row_costs: RowCosts | None = None
 
-    def calls(self, proba: FloatArray, wish: Wish, prior: FloatArray | None = None) -> tuple[Decision, IntArray]:
+    def calls(
+        self, proba: FloatArray, wish: Wish, prior: FloatArray | None = None
+    ) -> tuple[Decision, IntArray]:
         """The decision on all rows, and calls of every row by a decision that was chosen on the other folds."""
         decision = choose_decision(proba, self.y, wish, data_prior=self.data_prior, prior=prior)
         calls = np.empty(len(self.y), dtype=np.int64)
@@ -67,9 +69,15 @@ def _at_prior(proba: FloatArray, given: FloatArray, wanted: FloatArray) -> Float
 def mean_average_precision(y: IntArray, proba: FloatArray, weight: FloatArray | None = None) -> float:
     """Average precision of the positive class, or the mean over the classes that occur."""
     if proba.shape[1] == 2:
-        return float(average_precision_score(y == 1, proba[:, 1], sample_weight=weight)) if (y == 1).any() else 0.0
+        return (
+            float(average_precision_score(y == 1, proba[:, 1], sample_weight=weight))
+            if (y == 1).any()
+            else 0.0
+        )
     present = [c for c in range(proba.shape[1]) if (y == c).any()]
-    return float(np.mean([average_precision_score(y == c, proba[:, c], sample_weight=weight) for c in present]))
+    return float(
+        np.mean([average_precision_score(y == c, proba[:, c], sample_weight=weight) for c in present])
+    )
 
 
 def score_rows(
@@ -174,7 +182,11 @@ def _constant_answers(rows: HeldOut) -> dict[str, FloatArray]:
 
 
 def _judge(
-    board: pd.DataFrame, by_fold: Mapping[str, FloatArray], metric: str, simplicity: Mapping[str, int], names: list[str]
+    board: pd.DataFrame,
+    by_fold: Mapping[str, FloatArray],
+    metric: str,
+    simplicity: Mapping[str, int],
+    names: list[str],
 ) -> Verdict:
     sign = -1.0 if metric in SMALLER_IS_BETTER else 1.0
     values = sign * board.loc[names, metric]

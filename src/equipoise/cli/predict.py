@@ -14,17 +14,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", metavar="FILE", help="where to write the predictions as CSV (default: standard output)"
     )
+    parser.add_argument("--id", metavar="COLUMN", help="a column that names the rows, kept in the output")
     parser.add_argument("--encoding", default="utf-8", help="of a text file (default: utf-8)")
 
 
 def run(args: argparse.Namespace) -> int:
     from equipoise._core.files import replacing
     from equipoise._core.text import for_spreadsheet
-    from equipoise.advisor.job.model import load_model
-    from equipoise.advisor.job.predicting import predict_file
+    from equipoise.advisor import load
+    from equipoise.advisor.predicting import predict_file
 
-    model = load_model(args.model)
-    table, notes = predict_file(model, args.data, encoding=args.encoding)
+    table, notes = predict_file(load(args.model), args.data, id=args.id, encoding=args.encoding)
     shown = table.map(for_spreadsheet)
     if not shown.equals(table):
         notes = [*notes, "A ' stands before labels that a spreadsheet would take for a formula."]

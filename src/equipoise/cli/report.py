@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from pathlib import Path
 
-HELP = "diagnose a data set, compare treatments fairly, and write a report and a model"
+from equipoise.cli._wishes import add_wishes, parse_prior, read_wishes
+
+HELP = "from a table or images to the best decision: a diagnosis, a comparison, a model and a page"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -14,49 +17,58 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         "without it an embedded set")  # fmt: skip
     parser.add_argument("--target", metavar="COLUMN", help="the column to predict")
     parser.add_argument("--positive", metavar="LABEL", help="the label to find (default: the rarer of two)")
-    parser.add_argument("--cost", metavar="fp=1,fn=20", help="costs of a false alarm and of a miss")
+    add_wishes(parser)
+    parser.add_argument("--group", metavar="COLUMN", help="rows with the same value stay together")
+    parser.add_argument("--time", metavar="COLUMN", help="train on the past, judge on the future")
+    parser.add_argument("--id", metavar="COLUMN", help="names the rows; predictions carry it")
+    parser.add_argument("--drop", metavar="COLUMNS", help="not to be learned from, separated by commas")
     parser.add_argument("--budget", default="5m", metavar="5m", help="time for all of it: 90s, 5m, 1h")
     parser.add_argument("--out", default="out", metavar="DIR", help="where to write (default: out)")
     parser.add_argument("--encoding", default="utf-8", help="of a text file (default: utf-8)")
     parser.add_argument("--treatments", metavar="NAMES", help="only these, separated by commas")
-    parser.add_argument(
-        "--repeats", type=int, default=3, help="most repeats of the cross-validation (default: 3)"
-    )
-    parser.add_argument("--jobs", type=int, help="processes (default: as many as cores)")
+    parser.add_argument("--jobs", type=int, help="threads (default: as many as cores)")
     parser.add_argument("--seed", type=int, default=0)
 
 
 def run(args: argparse.Namespace) -> int:
     from equipoise._core.files import check_writable
     from equipoise._core.sealed import check_replaceable
-    from equipoise.advisor.job import Options, run_job
-    from equipoise.advisor.job.wishes import parse_cost, parse_duration
-    from equipoise.datasets.reading import read_table
+    from equipoise.advisor import Advisor
+    from equipoise.advisor.budget import Budget, parse_duration
+    from equipoise.advisor.writing import write_report
 
-    options = Options(
-        positive=args.positive,
-        cost=parse_cost(args.cost),
-        budget=parse_duration(args.budget),
-        out=args.out,
+    budget = Budget(parse_duration(args.budget))
+    wishes = read_wishes(args)
+    advisor = Advisor(
+        **wishes, prior=parse_prior(args.prior), budget=args.budget,
         treatments=args.treatments.split(",") if args.treatments else None,
-        repeats=args.repeats,
-        n_jobs=args.jobs or len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else args.jobs or 1,
-        seed=args.seed,
-    )
-    if args.data is None:
-        from equipoise.advisor.job.embedded import embedded_table
-
-        table = embedded_table()
-        options = Options(**{**vars(options), "positive": args.positive or "8"})
-    else:
-        table = read_table(args.data, args.target, encoding=args.encoding)
+        n_jobs=args.jobs or len(os.sched_getaffinity(0)), random_state=args.seed, verbose=True,
+    )  # fmt: skip
     check_writable(args.out)
     check_replaceable(Path(args.out, "model"))
+    table = _read(args, wishes)
     for note in table.notes:
         print(note)
-    paths = run_job(table, options)
+    paths = write_report(advisor, table, args.out, budget, id=args.id)
     print(f"Report: {paths['html']} (also report.md, report.json)")
     print(f"Model:  {paths['model']}")
+    unmet = getattr(advisor, "unmet_wish_", None)
+    if unmet:
+        print(f"equipoise: {unmet}", file=sys.stderr)
+        return 2
     return 0
+
+
+def _read(args: argparse.Namespace, wishes: dict[str, object]) -> object:
+    from equipoise.datasets.reading import read_table
+    from equipoise.metrics import Wish
+
+    if args.data is None:
+        from equipoise.advisor._embedded import embedded_table
+
+        return embedded_table().with_positive(8 if args.positive is None else int(args.positive))
+    wish = Wish.make(**wishes)  # type: ignore[arg-type]
+    return read_table(
+        args.data, args.target, encoding=args.encoding, positive=args.positive, group=args.group, time=args.time,
+        id=args.id, drop=args.drop.split(",") if args.drop else (), keep_values=wish.columns,
+    )  # fmt: skip

@@ -3,38 +3,50 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
-HELP = "move a model's threshold to other costs, a wanted recall or another prior, without training"
+from equipoise.cli._wishes import add_wishes, parse_prior, read_wishes
+
+HELP = "decide otherwise with the same model, without training: other costs, a recall, alerts, another prior"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="the model folder that a report wrote")
-    parser.add_argument("--cost", metavar="fp=1,fn=20", help="costs of a false alarm and of a miss")
-    parser.add_argument("--recall", type=float, metavar="R", help="find at least this share of the positives")
+    add_wishes(parser)
     parser.add_argument(
-        "--prior", metavar="P", help="share of the positives (or of each class) where it will be used"
+        "--threshold", type=float, metavar="T", help="this threshold on the positive's probability"
     )
-    parser.add_argument("--out", metavar="DIR", help="write a new model folder (default: change this one)")
+    parser.add_argument(
+        "--out", metavar="DIR", help="where to write the model (default: beside it, as MODEL-retuned)"
+    )
+    parser.add_argument("--in-place", action="store_true", help="change MODEL itself")
 
 
 def run(args: argparse.Namespace) -> int:
-    from equipoise.advisor.job.model import load_model, save_model
-    from equipoise.advisor.job.predicting import retune
-    from equipoise.advisor.job.wishes import parse_cost, parse_prior
+    from equipoise.advisor import load
 
-    model = load_model(args.model)
-    if args.cost is None and args.recall is None and args.prior is None:
-        raise ValueError("say what to tune to: --cost fp=1,fn=20, --recall 0.95 or --prior 0.01")
-    if args.cost is not None and args.recall is not None:
-        raise ValueError("a threshold follows from a cost or from a recall, not from both: give one of them")
-    prior = parse_prior(args.prior, len(model.classes)) if args.prior else None
-    tuned, point = retune(model, cost=parse_cost(args.cost), recall=args.recall, prior=prior)
+    wishes, prior = read_wishes(args), parse_prior(args.prior)
+    if not wishes and prior is None and args.threshold is None:
+        raise ValueError("say what to tune to: --cost fp=1,fn=20, --recall 0.95, --alerts 50 or --prior 0.01")
+    if args.out and args.in_place:
+        raise ValueError("--out and --in-place cannot both be followed: give one of them")
+    model = load(args.model)
+    tuned = model.retuned(prior=prior, threshold=args.threshold, **wishes)
+    point = tuned.operating_point_
     lines = []
     if point.threshold is not None:
-        lines.append(f"Threshold {model.threshold:.4f} → {point.threshold:.4f} ({point.wish})")
+        lines.append(
+            f"Threshold {model.operating_point_.threshold:.4f} -> {point.threshold:.4f}, for {point.wish}"
+        )
+    shares = ", ".join(f"{share:.4g}" for share in point.decision.prior)
+    lines.append(f"At class shares {shares}, on rows that were not trained on:")
     for name, value in point.figures.items():
         label = name.replace("_", " ")
-        lines.append(f"  {label:18s} {value.value:.3f}  ({value.low:.3f} to {value.high:.3f})")
-    folder = save_model(tuned, args.out or args.model)
-    print(*lines, f"Wrote {folder}", sep="\n")
+        lines.append(
+            f"  {label:18s} {value.value:.3f}  ({value.low:.3f} to {value.high:.3f} in a fresh batch)"
+        )
+    source = Path(args.model)
+    target = source if args.in_place else Path(args.out or source.with_name(f"{source.name}-retuned"))
+    print("\n".join(lines))
+    print(f"Wrote {tuned.save(target)}")
     return 0

@@ -27,6 +27,7 @@ class Diagnosis:
     """All findings, as a section of a report or as plain values."""
 
     findings: tuple[Finding, ...]
+    left_out: tuple[str, ...] = ()
 
     def __getitem__(self, slug: str) -> Finding:
         return next(f for f in self.findings if f.slug == slug)
@@ -37,6 +38,8 @@ class Diagnosis:
         for finding in self.findings:
             blocks.append(Note(finding.answer, finding.level, finding.question))
             blocks += finding.blocks
+        if self.left_out:
+            blocks.append(Note(f"Not asked, for lack of time: {' '.join(self.left_out)}"))
         return Section("Diagnosis", blocks)
 
     @property
@@ -68,6 +71,7 @@ def diagnose(
     *,
     positive: Any = None,
     questions: Iterable[str] | None = None,
+    seconds: float = np.inf,
     random_state: RandomState = 0,
     verbose: bool | None = None,
 ) -> Diagnosis:
@@ -81,6 +85,8 @@ def diagnose(
         The label to find; with many classes the question becomes "this one or another?".
     questions
         Names out of :func:`question_names`; all by default.
+    seconds
+        Questions that would take longer than this together are left out, the slow ones first, and named.
     random_state, verbose
         Seed of the subsamples that the costly questions work on; whether to show a bar.
 
@@ -93,13 +99,21 @@ def diagnose(
     known = _questions()
     wanted = list(known) if questions is None else list(questions)
     check_members("questions", wanted, list(known))
-    findings = []
+    findings = {}
+    started = time.monotonic()
     with Progress(len(wanted), "diagnosing", verbose) as bar:
-        for name in wanted:
+        for name in sorted(wanted, key=lambda name: _usual_seconds(known[name])):
             bar.advance(0, note=name)
-            findings.append(_ask(name, known[name], sample))
+            if time.monotonic() - started + _usual_seconds(known[name]) <= seconds:
+                findings[name] = _ask(name, known[name], sample)
             bar.advance()
-    return Diagnosis(tuple(findings))
+    left_out = tuple(known[name].QUESTION for name in wanted if name not in findings)
+    return Diagnosis(tuple(findings[name] for name in wanted if name in findings), left_out)
+
+
+def _usual_seconds(module: ModuleType) -> float:
+    """What a question takes on a table of some thousand rows."""
+    return float(getattr(module, "USUAL_SECONDS", 0.5))
 
 
 def _ask(name: str, module: ModuleType, sample: Sample) -> Finding:

@@ -8,6 +8,7 @@ from equipoise.diagnosis._contract import Finding, Sample
 from equipoise.report import Details, Table
 
 ORDER = 80
+USUAL_SECONDS = 2
 QUESTION = "Are some labels wrong?"
 MOST = 6000
 LISTED = 20

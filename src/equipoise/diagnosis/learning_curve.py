@@ -11,6 +11,7 @@ from equipoise.diagnosis._contract import Finding, Sample
 from equipoise.report import COLORS, Figure, new_figure
 
 ORDER = 90
+USUAL_SECONDS = 12
 QUESTION = "Would more rare rows help?"
 MOST = 4000
 FRACTIONS = (0.2, 0.35, 0.5, 0.7, 1.0)

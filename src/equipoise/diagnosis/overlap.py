@@ -7,6 +7,7 @@ import numpy as np
 from equipoise.diagnosis._contract import Finding, Sample
 
 ORDER = 41
+USUAL_SECONDS = 3
 QUESTION = "Do the classes overlap?"
 MOST = 20_000
 

@@ -10,6 +10,7 @@ from equipoise.diagnosis._contract import Finding, Sample
 from equipoise.report import COLORS, Figure, new_figure, plain
 
 ORDER = 30
+USUAL_SECONDS = 2
 QUESTION = "Is it anomaly-detection imbalance, or separate groups?"
 MOST = 5000
 TAIL = 0.55  # skewness half-way between a group's 0 and a far tail's; a normal's tail has about 0.9 to 2

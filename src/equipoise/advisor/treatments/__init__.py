@@ -33,6 +33,7 @@ __all__ = [
     "data_prior",
     "get_learner",
     "get_treatment",
+    "treatment_names",
 ]
 
 
@@ -100,6 +101,15 @@ def advised_treatments(wanted: Sequence[Any] | None = None) -> list[Treatment]:
     check_members("treatments", [name for name in chosen if isinstance(name, str)], list(known))
     made = [known[item] if isinstance(item, str) else _as_treatment(item) for item in chosen]
     return sorted(made, key=lambda t: t.order or 0)
+
+
+def treatment_names() -> list[str]:
+    """The names of the treatments that the advisor tries, in its order.
+
+    >>> treatment_names()[0]
+    'lightgbm'
+    """
+    return [t.name for t in advised_treatments()]
 
 
 def _as_treatment(item: Any) -> Treatment:

@@ -1,8 +1,8 @@
 """Gradient-boosted trees whose number of rounds is chosen by a curve on rows that were not trained on.
 
 A bag fits one model a fold with the fold's own held-out rows as validation rows. Each fold records its log loss by
-round; the bag then cuts all its models at the round where the mean curve is least. One number is chosen for all folds,
-so the held-out predictions stay honest to within the choice of that number.
+round; the bag then cuts all its models at the round where the mean curve is least. One number is chosen for all
+folds, so the held-out predictions stay honest to within the choice of that number.
 """
 
 from __future__ import annotations
@@ -83,7 +83,11 @@ class LightGBMTrees(ClassifierMixin, BaseEstimator):
         }
 
     def fit(
-        self, X: FloatArray, y: IntArray, valid: tuple[FloatArray, IntArray] | None = None, deadline: float = np.inf
+        self,
+        X: FloatArray,
+        y: IntArray,
+        valid: tuple[FloatArray, IntArray] | None = None,
+        deadline: float = np.inf,
     ) -> LightGBMTrees:
         """Boost until ``rounds``, the deadline, or no gain on ``valid`` for a while."""
         import lightgbm as lgb
@@ -91,7 +95,9 @@ class LightGBMTrees(ClassifierMixin, BaseEstimator):
         self.classes_ = np.unique(y)
         params = self._params(len(self.classes_), len(y))
         categories = list(self.categories) or "auto"
-        data = lgb.Dataset(X, np.searchsorted(self.classes_, y), categorical_feature=categories, params=params)
+        data = lgb.Dataset(
+            X, np.searchsorted(self.classes_, y), categorical_feature=categories, params=params
+        )
         self.curve_: list[float] = []
         sets, callbacks = [], [_deadline(deadline)]
         if valid is not None:
@@ -134,7 +140,9 @@ def _deadline(deadline: float) -> Any:
 
     def stop(environment: Any) -> None:
         if time.monotonic() > deadline:
-            raise lgb.callback.EarlyStopException(environment.iteration, environment.evaluation_result_list or [])
+            raise lgb.callback.EarlyStopException(
+                environment.iteration, environment.evaluation_result_list or []
+            )
 
     stop.order = 40  # type: ignore[attr-defined]
     return stop
@@ -167,7 +175,11 @@ class CatBoostTrees(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(
-        self, X: FloatArray, y: IntArray, valid: tuple[FloatArray, IntArray] | None = None, deadline: float = np.inf
+        self,
+        X: FloatArray,
+        y: IntArray,
+        valid: tuple[FloatArray, IntArray] | None = None,
+        deadline: float = np.inf,
     ) -> CatBoostTrees:
         """Boost until ``rounds``, the deadline, or no gain on ``valid`` for a while."""
         from catboost import CatBoostClassifier

@@ -1,4 +1,4 @@
-"""What a treatment is: a way to learn from imbalanced data, with its settings and where to search for better ones."""
+"""What a treatment is: a way to learn from imbalanced data, its settings and where to search for better ones."""
 
 from __future__ import annotations
 

@@ -53,7 +53,11 @@ def _autoencoder(context: Context, *, epochs: int, lr: float, weight_decay: floa
     from equipoise.classifiers import AutoencoderClassifier
 
     return AutoencoderClassifier(
-        epochs=_epochs(context, epochs), lr=lr, weight_decay=weight_decay, random_state=context.seed, verbose=False
+        epochs=_epochs(context, epochs),
+        lr=lr,
+        weight_decay=weight_decay,
+        random_state=context.seed,
+        verbose=False,
     )
 
 

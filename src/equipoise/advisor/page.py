@@ -1,0 +1,309 @@
+"""The report: what to use, what it will do, how sure that is, and why. Numbers come in, blocks go out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import equipoise
+from equipoise._core.checks import FloatArray, IntArray
+from equipoise.advisor._advisor import Advisor
+from equipoise.advisor.model import versions
+from equipoise.advisor.verdict import ALWAYS, ENSEMBLE, NEVER
+from equipoise.datasets import Table as DataTable
+from equipoise.diagnosis import Diagnosis
+from equipoise.metrics import DecisionFigure, reliability_curve
+from equipoise.report import (
+    COLORS,
+    Code,
+    Details,
+    Facts,
+    Figure,
+    Headline,
+    Interval,
+    LiveOperatingPoint,
+    Note,
+    Ranking,
+    Report,
+    Row,
+    Section,
+    Table,
+    Text,
+    new_figure,
+    plain,
+)
+
+NAMES = {
+    "balanced_accuracy": "balanced accuracy", "average_precision": "average precision", "cost": "cost a case",
+    "brier": "Brier score", "log_loss": "log loss", "recall": "recall", "precision": "precision",
+    "specificity": "specificity", "f1": "F1", "macro_f1": "macro F1", "alerts": "share of alerts",
+}  # fmt: skip
+CONSTANT = {NEVER: "never raise an alert", ALWAYS: "always raise an alert"}
+
+
+def build_report(advisor: Advisor, table: DataTable, diagnosis: Diagnosis | None, out: str = "out") -> Report:
+    """All sections from a fitted advisor, the table it was fitted to and the diagnosis of that table."""
+    sections = [
+        _summary(advisor, table, diagnosis, out),
+        _operating(advisor, out),
+        _treatments(advisor),
+        *([] if diagnosis is None else [diagnosis.section()]),
+        _data(advisor, table),
+    ]
+    counts = table.counts
+    question = f"Is it “{table.classes[1]}”?" if table.binary else f"Which {table.target}?"
+    ratio = f"{counts.max() / max(counts.min(), 1):.0f} to 1"
+    return Report(
+        f"{table.name}: a decision", sections,
+        subtitle=f"{question} {len(table):,} rows, {table.n_classes} classes, imbalance {ratio}.",
+        data=report_data(advisor, table, diagnosis), footer=f"Equipoise {equipoise.__version__}.",
+    )  # fmt: skip
+
+
+def report_data(advisor: Advisor, table: DataTable, diagnosis: Diagnosis | None) -> dict[str, Any]:
+    """The numbers of the report as plain values."""
+    point = advisor.operating_point_
+    return {
+        "recommended": advisor.verdict_.recommended,
+        "alternative": advisor.verdict_.alternative,
+        "metric": advisor.verdict_.metric,
+        "leaderboard": advisor.leaderboard_.reset_index().to_dict("records"),
+        "operating_point": {
+            "wish": point.wish,
+            "threshold": point.threshold,
+            "losses": point.decision.losses,
+            "prior": point.decision.prior,
+            "figures": {k: [v.value, v.low, v.high, *v.long_run] for k, v in point.figures.items()},
+            "confusion": point.confusion,
+        },
+        "counts": dict(zip(map(str, table.classes), table.counts.tolist(), strict=True)),
+        "diagnosis": [] if diagnosis is None else diagnosis.to_json(),
+        "notes": advisor.notes_,
+        "versions": versions(),
+        "fit_seconds": advisor.fit_seconds_,
+    }
+
+
+def _interval(figure: DecisionFigure) -> Interval:
+    return Interval(figure.value, figure.low, figure.high)
+
+
+def _label(advisor: Advisor, name: str) -> str:
+    return CONSTANT.get(name) or str(advisor.leaderboard_.loc[name, "treatment"])
+
+
+def _summary(advisor: Advisor, table: DataTable, diagnosis: Diagnosis | None, out: str) -> Section:
+    point, verdict = advisor.operating_point_, advisor.verdict_
+    first = f"Use {_label(advisor, verdict.recommended)}"
+    if point.threshold is not None and not point.decision.wish.by_row:
+        first += f" and raise an alert from a probability of {point.threshold:.3g} on"
+    parts = [
+        ("What it is for", f"{point.wish[0].upper()}{point.wish[1:]}."),
+        ("What it will do", _will_do(advisor, table)),
+    ]
+    parts += [("How sure", _how_sure(advisor)), ("What was not tried", _not_tried(advisor))]
+    rare = table.rare
+    facts: list[tuple[str, ...]] = [
+        ("Rows", f"{len(table):,}", f"{len(table.schema.columns):,} columns"),
+        (
+            "Rarest class",
+            f"{table.counts[rare]:,}",
+            f"{table.label(rare)}, 1 in {len(table) / table.counts[rare]:.0f}",
+        ),
+    ]
+    for name in ("recall", "precision", "balanced_accuracy", "cost"):
+        if name in point.figures and (name != "balanced_accuracy" or point.threshold is None):
+            f = point.figures[name]
+            facts.append(
+                (NAMES[name].capitalize(), f"{f.value:.3f}", f"{f.low:.3f} to {f.high:.3f} in a fresh batch")
+            )
+    warnings = (
+        [] if diagnosis is None else [Note(f.answer, "warning", f.question) for f in diagnosis.warnings[:3]]
+    )
+    unmet = [n for n in advisor.notes_ if n.startswith("The wish cannot be met")]
+    commands = (
+        f"equipoise predict {out}/model NEW.csv --out predictions.csv\n"
+        f"equipoise retune {out}/model --cost fp=1,fn=20   # or --recall 0.95, --alerts 50, --prior 0.01"
+    )
+    return Section(
+        "Summary",
+        [
+            Headline(f"{first}.", parts), *(Note(note, "warning") for note in unmet), Facts(facts), *warnings,
+            Text("The model lies beside this page. To use it, or to decide otherwise without training:"),
+            Code(commands),
+        ],
+    )  # fmt: skip
+
+
+def _will_do(advisor: Advisor, table: DataTable) -> str:
+    figures = advisor.operating_point_.figures
+    if "recall" not in figures:
+        value = figures["balanced_accuracy"]
+        return f"Of each class {value.value:.0%} are called right on average ({value.low:.0%} to {value.high:.0%})."
+    recall, precision, alerts = figures["recall"], figures["precision"], figures["alerts"]
+    text = (
+        f"Of 100 true cases of {table.label(1)} it finds {_of_hundred(recall)}; of 100 alerts "
+        f"{_of_hundred(precision)} are right; it raises {10_000 * alerts.value:,.0f} alerts in 10,000 cases."
+    )
+    if "cost" in figures:
+        best = (
+            advisor.leaderboard_.loc[[NEVER, ALWAYS], "cost"].min()
+            if NEVER in advisor.leaderboard_.index
+            else np.nan
+        )
+        text += f" A case costs {figures['cost'].value:.3g} on average"
+        text += (
+            f"; the better of always and never raising an alert costs {best:.3g}."
+            if np.isfinite(best)
+            else "."
+        )
+    return text
+
+
+def _of_hundred(figure: DecisionFigure) -> str:
+    return f"{100 * figure.value:.0f} ({100 * figure.low:.0f} to {100 * figure.high:.0f})"
+
+
+def _how_sure(advisor: Advisor) -> str:
+    verdict = advisor.verdict_
+    text = (
+        "All figures come from rows that were not trained on. The ranges hold for 95 of 100 fresh batches, each "
+        "half as large as your table."
+    )
+    if verdict.alternative:
+        text += (
+            f" The simplest that comes near is {_label(advisor, verdict.alternative)}: "
+            f"{abs(verdict.difference):.3f} worse in {NAMES[verdict.metric]} "
+            f"(95 % interval {verdict.low:+.3f} to {verdict.high:+.3f})."
+        )
+    return text
+
+
+def _not_tried(advisor: Advisor) -> str:
+    missed = [note for note in advisor.notes_ if note.startswith("Not tried")]
+    return " ".join(missed) if missed else "Everything that applies to this table was tried."
+
+
+def _operating(advisor: Advisor, out: str) -> Section:
+    point, labels = advisor.operating_point_, [str(label) for label in advisor._labels]
+    wish = point.decision.wish
+    table = Table(
+        ["Figure", "Value in a fresh batch", "In the long run"],
+        [[NAMES.get(k, k), _interval(v), Interval(v.value, *v.long_run)] for k, v in point.figures.items()],
+        formats={"Value in a fresh batch": ".3f", "In the long run": ".3f"},
+        caption=f"What the decision for {point.wish} does to rows that were not trained on, with 95 % intervals.",
+    )  # fmt: skip
+    blocks: list[Any] = []
+    if not wish.by_row:
+        cost = wish.cost_table(len(labels)) if wish.objective == "cost" else None
+        blocks.append(
+            LiveOperatingPoint(
+                advisor.held_out_, advisor.truth_, labels, advisor.data_prior_, point.decision, cost=cost,
+                alerts=wish.level if wish.objective == "alerts" else None, model=f"{out}/model",
+            )
+        )  # fmt: skip
+    else:
+        text = "Costs come from a column, so each row has its own threshold: a false alarm's cost over both costs."
+        blocks.append(Note(text))
+    blocks += [
+        table,
+        Row(
+            [reliability_figure(advisor.held_out_, advisor.truth_), confusion_figure(point.confusion, labels)]
+        ),
+    ]
+    return Section("Operating point", blocks)
+
+
+def _treatments(advisor: Advisor) -> Section:
+    board, verdict = advisor.leaderboard_, advisor.verdict_
+    metrics = [
+        m for m in ("cost", "balanced_accuracy", "average_precision", "brier", "log_loss") if m in board
+    ]
+    rows = []
+    for name, row in board.iterrows():
+        cells = [_two_errors(row, m) for m in metrics]
+        rows.append([_label(advisor, str(name)), *cells, row["seconds"], row["weight"]])
+    columns = ["Treatment", *(NAMES[m] for m in metrics), "seconds", "weight in the ensemble"]
+    formats = {NAMES[m]: ".3f" for m in metrics} | {"seconds": ".1f", "weight in the ensemble": ".2f"}
+    emphasis = [list(board.index).index(verdict.recommended)]
+    shown = [n for n in board.index if n not in CONSTANT]
+    ranking = [(_label(advisor, n), _two_errors(board.loc[n], verdict.metric)) for n in shown]
+    text = (
+        "Every treatment was fitted on the same folds and judged on rows that it did not see, with probabilities "
+        "corrected to the class shares of the data and a threshold chosen on other folds. The ensemble weighs the "
+        "treatments by what they add to each other. Intervals are two standard errors over folds to either side."
+    )
+    blocks: list[Any] = [
+        Text(text),
+        Ranking(ranking, f"{NAMES[verdict.metric]} of every treatment".capitalize()),
+    ]
+    blocks.append(Table(columns, rows, formats=formats, emphasis=emphasis))
+    left_out = [n for n in advisor.notes_ if n.startswith("Not tried")]
+    if left_out:
+        blocks.append(Details("What was not tried", [Text(note) for note in left_out]))
+    return Section("Treatments", blocks)
+
+
+def _two_errors(row: Any, metric: str) -> Interval:
+    value, reach = float(row[metric]), 2 * float(row[f"{metric}_error"])
+    return Interval(value, value - reach, value + reach)
+
+
+def _data(advisor: Advisor, table: DataTable) -> Section:
+    blocks: list[Any] = [Text(f"Read from {table.name}; the target is “{table.target}”.")]
+    blocks += [Note(note) for note in table.notes]
+    rows = [[c.name, c.kind, c.dtype] for c in table.schema.columns[:200]]
+    blocks.append(Details("Columns", [Table(["column", "kind", "dtype"], rows, caption="The first 200.")]))
+    blocks.append(
+        Details("Versions", [Table(["package", "version"], [[k, v] for k, v in versions().items()])])
+    )
+    return Section("Data", blocks)
+
+
+def reliability_figure(proba: FloatArray, truth: IntArray) -> Figure:
+    """Do events called 30 % probable happen in 30 % of the cases?"""
+    curve = reliability_curve(
+        truth, proba, n_bins=10, strategy="quantile", labels=list(range(proba.shape[1]))
+    )
+    seen = np.isfinite(curve.confidence) & (curve.weight > 0)
+    x, y, share = curve.confidence[seen], curve.frequency[seen], curve.weight[seen]
+    n = share / share.sum() * len(truth)
+    error = np.sqrt(np.maximum(y * (1 - y), 1 / (n + 2)) / n)
+    top = float(min(1.0, 1.1 * max(x.max(), y.max(), 0.05)))
+    accent = COLORS["accent"]
+    diagonal = {
+        "type": "scatter", "x": [0, top], "y": [0, top], "mode": "lines", "name": "perfect",
+        "line": {"color": COLORS["muted"], "dash": "dot", "width": 1.5}, "hoverinfo": "skip",
+    }  # fmt: skip
+    points = {
+        "type": "scatter", "x": x.tolist(), "y": y.tolist(), "mode": "markers+lines", "name": "observed",
+        "line": {"color": accent, "width": 1.5}, "marker": {"color": accent, "size": 9},
+        "customdata": np.round(n).tolist(),
+        "error_y": {"type": "data", "array": error.tolist(), "color": accent, "thickness": 1.2, "width": 3},
+        "hovertemplate": "said %{x:.3f}<br>happened %{y:.3f}<br>%{customdata} rows<extra></extra>",
+    }  # fmt: skip
+    figure = new_figure(diagonal, points, x="probability said", y="share that happened")
+    caption = "Ten bins of equally many rows; probabilities are at the data's own class shares."
+    return Figure(figure, caption, "Reliability diagram: said against observed probability.", 340)
+
+
+def confusion_figure(confusion: IntArray, classes: list[str]) -> Figure:
+    """Where the rows of each class go."""
+    labels = [plain(label, 24) for label in classes]
+    shares = confusion / np.maximum(confusion.sum(axis=1, keepdims=True), 1)
+    heat = {
+        "type": "heatmap", "z": shares.tolist(), "x": labels, "y": labels, "customdata": confusion.tolist(),
+        "colorscale": [[0, "#f5f7f8"], [1, COLORS["accent"]]], "zmin": 0, "zmax": 1, "showscale": False,
+        "xgap": 2, "ygap": 2, "text": confusion.tolist(),
+        "texttemplate": "%{text}" if len(labels) <= 15 else None,
+        "hovertemplate": "true %{y}<br>called %{x}<br>%{customdata} rows, %{z:.1%}<extra></extra>",
+    }  # fmt: skip
+    figure = new_figure(heat, x="called", y="true", yaxis_autorange="reversed", margin_t=16)
+    figure.update_xaxes(type="category", showgrid=False)
+    figure.update_yaxes(type="category", showgrid=False)
+    caption = "Rows by true class; the shade is the share of the row's class."
+    return Figure(figure, caption, "Confusion matrix.", max(260, min(640, 120 + 44 * len(labels))))
+
+
+__all__ = ["ENSEMBLE", "build_report"]

@@ -1,0 +1,65 @@
+"""From a table to files: diagnose, search, and write the page and the model together."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from os import PathLike
+from pathlib import Path
+
+from equipoise._core.files import replacing_together
+from equipoise.advisor._advisor import Advisor
+from equipoise.advisor.budget import Budget
+from equipoise.advisor.model import save_advisor
+from equipoise.datasets import Table
+from equipoise.diagnosis import Diagnosis, diagnose
+
+FOR_DIAGNOSIS, FOR_WRITING = 0.15, 3.0  # a share of the budget, and seconds
+
+
+def write_report(
+    advisor: Advisor, table: Table, out: str | PathLike[str], budget: Budget, *, id: str | None = None
+) -> dict[str, Path]:
+    """Write ``report.html``, ``report.md``, ``report.json`` and ``model/`` under ``out``, all together.
+
+    Parameters
+    ----------
+    advisor : Advisor
+        It is fitted here, within what the diagnosis leaves of the budget.
+    table : Table
+    out : path
+    budget : Budget
+        For all of it.
+    id : str, optional
+        The column that names the rows, for later predictions.
+
+    Returns
+    -------
+    dict of str to Path
+    """
+    diagnosis = diagnose(table, table.y, seconds=FOR_DIAGNOSIS * budget.seconds)
+    spent = time.monotonic() - budget.started
+    left = max(budget.seconds - spent - min(FOR_WRITING, 0.1 * budget.seconds), 0.2 * budget.seconds)
+    advisor.set_params(budget=left)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*the decision is for balanced accuracy instead")
+        advisor.fit_table(table)
+    advisor.info_["id"] = id
+    return write_fitted(advisor, table, out, diagnosis)
+
+
+def write_fitted(
+    advisor: Advisor, table: Table, out: str | PathLike[str], diagnosis: Diagnosis | None = None
+) -> dict[str, Path]:
+    """Write a fitted advisor's page and model together; the table is diagnosed if that was not done."""
+    from equipoise.advisor.page import build_report
+
+    if diagnosis is None:
+        diagnosis = diagnose(table, table.y, seconds=60.0)
+    if table.image_shape is not None:
+        advisor.info_["image_shape"] = list(table.image_shape)
+    report = build_report(advisor, table, diagnosis, str(out))
+    with replacing_together(out) as temporary:
+        paths = report.write(temporary)
+        save_advisor(advisor, temporary / "model")
+    return {**{kind: Path(out) / path.name for kind, path in paths.items()}, "model": Path(out) / "model"}

@@ -1,0 +1,221 @@
+"""The advisor: a classifier that keeps its budget, its word and its promises."""
+
+from __future__ import annotations
+
+import time
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.inspection import permutation_importance
+from sklearn.naive_bayes import GaussianNB
+from sklearn.utils.estimator_checks import check_estimator
+
+import equipoise
+from equipoise.advisor import Advisor, compare
+from equipoise.metrics import expected_cost
+
+FAST = {"treatments": ["lightgbm", "logistic"], "trials": 0, "budget": 600}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_classification(
+        600, n_features=8, n_informative=4, weights=[0.9], class_sep=1.2, random_state=0
+    )
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    return Advisor(cost={"fp": 1, "fn": 20}, **FAST).fit(*data)
+
+
+@pytest.mark.slow
+def test_it_is_a_scikit_learn_classifier():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check_estimator(Advisor(treatments=["logistic"], trials=0, budget=600))
+
+
+def test_the_same_seed_gives_the_same_bits(data):
+    X, y = data
+    settings = {**FAST, "trials": 2, "treatments": ["lightgbm"]}
+    first, second = (Advisor(random_state=3, **settings).fit(X, y).predict_proba(X) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_judged_is_delivered(data):
+    """The cost on fresh rows lies in the interval that was shown, and the rule is that of the calibrated cost."""
+    X, y = make_classification(
+        6000, n_features=8, n_informative=4, weights=[0.9], class_sep=1.2, random_state=5
+    )
+    advisor = Advisor(cost={"fp": 1, "fn": 20}, **FAST).fit(X[:2000], y[:2000])
+    figure = advisor.operating_point_.figures["cost"]
+    assert (
+        figure.low
+        <= expected_cost(y[2000:], advisor.predict(X[2000:]), cost_matrix=[[0, 1], [20, 0]])
+        <= figure.high
+    )
+    assert advisor.operating_point_.threshold == pytest.approx(1 / 21)
+    proba = advisor.predict_proba(X[2000:])[:, 1]
+    np.testing.assert_array_equal(advisor.predict(X[2000:]), (proba >= 1 / 21).astype(int))
+    assert abs(proba.mean() - y[2000:].mean()) < 0.02
+
+
+def test_cost_beats_both_constant_answers(fitted):
+    board = fitted.leaderboard_
+    assert (
+        board.loc[fitted.verdict_.recommended, "cost"]
+        < board.loc[["always-positive", "never-positive"], "cost"].min()
+    )
+
+
+def test_the_summary_and_the_leaderboard_show_the_same_number(fitted):
+    shown = fitted.leaderboard_.loc[fitted.verdict_.recommended]
+    for name in ("cost", "balanced_accuracy"):
+        assert fitted.operating_point_.figures[name].value == pytest.approx(shown[name])
+
+
+@pytest.mark.parametrize("seconds", [0.05, 4.0])
+def test_a_budget_is_kept_and_never_fatal(data, seconds):
+    started = time.monotonic()
+    advisor = Advisor(budget=seconds, treatments=["lightgbm", "logistic", "kernel"]).fit(*data)
+    assert time.monotonic() - started < 1.5 * seconds + 4  # this test may run beside others
+    assert np.isfinite(advisor.predict_proba(data[0])).all()
+
+
+def test_what_was_not_tried_is_said(data):
+    notes = " ".join(Advisor(budget=0.05, treatments=["lightgbm", "extra-trees"]).fit(*data).notes_)
+    assert "Not tried: extra-trees, because" in notes
+
+
+def test_a_scikit_learn_classifier_and_text_columns_are_fine(data):
+    X, y = data
+    frame = pd.DataFrame(X, columns=[f"c{i}" for i in range(8)])
+    frame["town"] = np.where(y == 1, "Ulm", "Bonn")
+    board = compare(frame, np.where(y == 1, "ill", "well"), treatments=["lightgbm", GaussianNB()])
+    assert {"lightgbm", "GaussianNB"} <= set(board.index)
+    assert board.loc["lightgbm", "balanced_accuracy"] > 0.99  # the text says it all
+
+
+def test_a_failing_treatment_does_not_lose_the_others(data):
+    class Broken(GaussianNB):
+        def fit(self, X, y):
+            raise RuntimeError("no such luck")
+
+    advisor = Advisor(**{**FAST, "treatments": ["lightgbm", Broken()]}).fit(*data)
+    assert "Not tried: Broken, because it failed: no such luck." in advisor.notes_
+    assert "lightgbm" in advisor.leaderboard_.index
+
+
+def test_groups_stay_together():
+    """Near-copies of patients with random labels: truth is chance, and groups show it."""
+    rng = np.random.default_rng(0)
+    patients, label = rng.normal(size=(120, 6)), rng.random(120) < 0.3
+    X = np.repeat(patients, 6, axis=0) + 0.01 * rng.normal(size=(720, 6))
+    y, who = np.repeat(label, 6).astype(int), np.repeat(np.arange(120), 6)
+    apart = compare(X, y, treatments=["lightgbm"]).loc["lightgbm", "balanced_accuracy"]
+    together = compare(X, y, treatments=["lightgbm"], groups=who).loc["lightgbm", "balanced_accuracy"]
+    assert apart > 0.9
+    assert together < 0.65
+
+
+def test_time_is_judged_on_the_future():
+    """What held in the past and turned since is not trusted."""
+    rng = np.random.default_rng(1)
+    X, when = rng.normal(size=(900, 3)), np.arange(900)
+    y = ((X[:, 0] * np.where(when < 450, 1, -1) + 0.3 * rng.normal(size=900)) > 0.8).astype(int)
+    shuffled = compare(X, y, treatments=["logistic"]).loc["logistic", "average_precision"]
+    forward = Advisor(**{**FAST, "treatments": ["logistic"]}).fit(X, y, time=when)
+    assert forward.leaderboard_.loc["logistic", "average_precision"] < shuffled
+    assert len(forward.bags_[0].models) == 1  # fitted again to all rows
+    assert np.isfinite(forward.predict_proba(X)).all()
+
+
+def test_many_classes_and_labels_of_any_type():
+    X, codes = make_classification(500, n_classes=3, n_informative=5, weights=[0.7, 0.2, 0.1], random_state=1)
+    y = np.array(["c", "a", "b"])[codes]
+    advisor = Advisor(**FAST).fit(X, y)
+    assert advisor.classes_.tolist() == ["a", "b", "c"]
+    proba = advisor.predict_proba(X)
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
+    assert np.mean(advisor.classes_[proba.argmax(axis=1)] == y) > 0.8
+    costs = np.array([[0, 1, 1], [50, 0, 50], [1, 1, 0]])  # over the sorted classes: never miss a "b"
+    careful = Advisor(cost=costs, **FAST).fit(X, y)
+    assert np.mean(careful.predict(X)[y == "b"] == "b") >= np.mean(advisor.predict(X)[y == "b"] == "b")
+    np.testing.assert_array_equal(
+        careful.predict(X), careful.classes_[(careful.predict_proba(X) @ costs).argmin(axis=1)]
+    )
+
+
+def test_costs_by_row(data):
+    X, y = data
+    frame = pd.DataFrame(X, columns=[f"c{i}" for i in range(8)])
+    frame["amount"] = np.random.default_rng(0).exponential(100, len(y))
+    advisor = Advisor(cost={"fp": 5, "fn": "amount"}, **FAST).fit(frame, y)
+    proba = advisor.predict_proba(frame)[:, 1]
+    expected = proba * frame["amount"].to_numpy() >= (1 - proba) * 5
+    np.testing.assert_array_equal(advisor.predict(frame), expected.astype(int))
+    paid = advisor.operating_point_.figures["cost"].value
+    assert paid < frame["amount"][y == 1].sum() / len(y)  # better than never
+    with pytest.raises(ValueError, match="'amount'"):
+        advisor.predict(frame.drop(columns="amount").assign(amount=np.nan))
+
+
+def test_a_wish_that_cannot_be_met_says_what_can(data):
+    X, y = data
+    few = np.concatenate([np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:12]])
+    with pytest.warns(UserWarning, match="cannot be promised from 12 held-out positives"):
+        advisor = Advisor(precision=0.99, **FAST).fit(X[few], y[few])
+    assert "The wish cannot be met" in advisor.notes_[0]
+    assert advisor.operating_point_.wish == "the best balanced accuracy"
+
+
+def test_save_load_and_retune(fitted, data, tmp_path):
+    X, y = data
+    folder = fitted.save(tmp_path / "model")
+    loaded = equipoise.load(folder)
+    np.testing.assert_array_equal(loaded.predict_proba(X), fitted.predict_proba(X))
+    assert loaded.get_params()["cost"] == {"fp": 1, "fn": 20}
+    assert loaded.operating_point_.figures["recall"].value == fitted.operating_point_.figures["recall"].value
+    result = permutation_importance(loaded, X[:100], y[:100], n_repeats=2, random_state=0)
+    assert result.importances_mean.shape == (8,)
+    shifted = loaded.retuned(prior=0.5)
+    assert shifted.operating_point_.decision.wish == fitted.operating_point_.decision.wish
+    assert shifted.predict(X).mean() > fitted.predict(X).mean()
+    again = shifted.retuned(recall=0.8)
+    np.testing.assert_allclose(again.decision_.prior, [0.5, 0.5])  # an earlier prior is kept
+    for wrong, said in (({"recall": 90}, r"write 0\.9 for 90"), ({"prior": 5}, r"write 0\.05 for 5")):
+        with pytest.raises(ValueError, match=said):
+            loaded.retuned(**wrong)
+
+
+def test_probabilities_come_at_the_prior_of_use(data):
+    X, y = data
+    plain = Advisor(**FAST).fit(X, y)
+    moved = Advisor(prior=0.5, **FAST).fit(X, y)
+
+    def odds(p):
+        return p[:, 1] / p[:, 0]
+
+    share = y.mean()
+    np.testing.assert_allclose(
+        odds(moved.predict_proba(X)), odds(plain.predict_proba(X)) * (1 - share) / share, rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"budget": "soon"}, "budget must be a time"),
+        ({"treatments": ["magic"]}, "unknown 'magic'"),
+        ({"cost": {"fp": 1}}, "must name fp and fn"),
+        ({"prior": 1.5}, "prior must lie between 0 and 1"),
+        ({"treatments": []}, "must not be empty"),
+    ],
+)
+def test_bad_parameters_end_in_a_sentence(data, change, said):
+    with pytest.raises(ValueError, match=said):
+        Advisor(**{**FAST, **change}).fit(*data)

@@ -1,0 +1,132 @@
+"""The command end to end on a small table: report, predict and retune."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import equipoise
+from equipoise.cli import main
+
+EVIL = "<script>alert(1)</script>"
+
+
+def table(n: int = 240, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    ill = rng.random(n) < 0.2
+    frame = pd.DataFrame(
+        {
+            "case": [f"case {i}" for i in range(n)],
+            "age": rng.normal(40 + 15 * ill, 10),
+            EVIL: rng.normal(ill, 1),
+            "town": np.where(rng.random(n) < 0.5 + 0.3 * ill, "Ulm", "Bonn"),
+            "street": [f"street {i}" for i in rng.integers(0, 40, n)],
+            "seen": pd.date_range("2020-01-01", periods=n).astype(str),
+            "health": np.where(ill, EVIL, "well"),
+        }
+    )
+    frame.loc[::17, "age"] = np.nan
+    return frame
+
+
+def report(folder, *more: str) -> int:
+    command = ["report", str(folder / "data.csv"), "--target", "health", "--treatments", "lightgbm,logistic"]
+    command += ["--jobs", "1", "--id", "case", "--out", str(folder / "out"), "--budget", "12s", *more]
+    return main(command)
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    table().to_csv(folder / "data.csv", index=False)
+    assert report(folder) == 0
+    return folder
+
+
+def test_the_report_is_whole(out):
+    assert sorted(p.name for p in (out / "out").iterdir()) == [
+        "model",
+        "report.html",
+        "report.json",
+        "report.md",
+    ]
+    content = json.loads((out / "out" / "report.json").read_text())["data"]
+    names = {row["name"].partition("#")[0] for row in content["leaderboard"]}
+    assert {"lightgbm", "logistic", "always-positive", "never-positive"} <= names
+    assert content["counts"].keys() == {"well", EVIL}
+    page = (out / "out" / "report.html").read_text()
+    assert EVIL not in page
+    assert "&lt;script&gt;alert(1)" in page
+    assert len(page) < 2_000_000
+    assert "??" not in (out / "out" / "report.md").read_text()
+
+
+def test_predictions_carry_the_id(out, capsys):
+    new = table(30, seed=1).drop(columns="health").sample(frac=1, random_state=0)
+    new.to_csv(out / "new.csv", index=False)
+    assert (
+        main(["predict", str(out / "out" / "model"), str(out / "new.csv"), "--out", str(out / "p.csv")]) == 0
+    )
+    made = pd.read_csv(out / "p.csv")
+    assert made["case"].tolist() == new["case"].tolist()
+    model = equipoise.load(out / "out" / "model")
+    np.testing.assert_allclose(
+        made[f"probability of {EVIL}"], model.predict_proba(new)[:, list(model.classes_).index(EVIL)]
+    )
+    assert made["prediction"].tolist() == model.predict(new).tolist()
+
+
+def test_predict_refuses_what_does_not_fit(out, capsys):
+    table(5).drop(columns=["age", "health"]).to_csv(out / "short.csv", index=False)
+    assert main(["predict", str(out / "out" / "model"), str(out / "short.csv")]) == 2
+    assert "it lacks the column 'age'" in capsys.readouterr().err
+
+
+def test_retune_writes_beside_the_model_unless_told_otherwise(out, capsys):
+    model = out / "out" / "model"
+    before = equipoise.load(model).decision_.threshold
+    assert main(["retune", str(model), "--cost", "fp=1,fn=30", "--prior", "0.3"]) == 0
+    said = capsys.readouterr().out
+    assert "cost" in said
+    assert "a miss 30" in said
+    assert equipoise.load(model).decision_.threshold == before
+    tuned = equipoise.load(out / "out" / "model-retuned")
+    assert tuned.decision_.threshold == pytest.approx(1 / 31)
+    np.testing.assert_allclose(tuned.decision_.prior, [0.7, 0.3])
+    assert main(["retune", str(model), "--recall", "90"]) == 2
+    assert "write 0.9 for 90 %" in capsys.readouterr().err
+    assert main(["retune", str(model)]) == 2
+
+
+def test_a_wish_that_cannot_be_met_still_leaves_a_report(tmp_path, capsys):
+    table(120).to_csv(tmp_path / "data.csv", index=False)
+    assert report(tmp_path, "--precision", "0.99") == 2
+    assert "the most that can be is" in capsys.readouterr().err
+    assert (tmp_path / "out" / "report.html").is_file()
+    assert "The wish cannot be met" in (tmp_path / "out" / "report.md").read_text()
+    equipoise.load(tmp_path / "out" / "model")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda f: f.assign(health="well"), "only one class"),
+        (lambda f: f.assign(health=np.linspace(0.0, 1, len(f)) + 0.001), "as in a regression"),
+        (lambda f: f.drop(columns="health"), "no column 'health'"),
+    ],
+)
+def test_bad_targets_end_in_a_sentence_and_write_nothing(tmp_path, capsys, change, message):
+    change(table(60)).to_csv(tmp_path / "data.csv", index=False)
+    assert report(tmp_path) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out" / "report.html").exists()
+
+
+@pytest.mark.parametrize("cost", ["fp=1", "1", "fp=1,fn=", "fp=1,fn=2,fx=3", "a,b"])
+def test_bad_costs(tmp_path, capsys, cost):
+    table(60).to_csv(tmp_path / "data.csv", index=False)
+    assert report(tmp_path, "--cost", cost) == 2
+    assert "cost" in capsys.readouterr().err
