@@ -211,7 +211,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
         self._conclude(table, encoders, rows, found, wish, context)
         self.fit_seconds_ = clock.monotonic() - budget.started
         self.table_ = table
-        self.info_ = {"target": table.target, "data": table.name, "rows": len(table)}
+        self.info_: dict[str, Any] = {"target": table.target, "data": table.name, "rows": len(table)}
         told.close()
         return self
 
@@ -292,7 +292,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
         proba = self._proba(X)
         costs = None
         if self.decision_.wish.by_row:
-            columns = X if isinstance(X, pd.DataFrame) else {}
+            columns: Any = X if isinstance(X, pd.DataFrame) else {}
             costs = self.decision_.wish.row_costs(columns, len(proba))
         codes = self.decision_.codes(proba, costs)
         return self.classes_[np.argsort(self._order)[codes]]

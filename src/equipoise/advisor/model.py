@@ -82,7 +82,11 @@ def save_advisor(advisor: Advisor, folder: str | PathLike[str]) -> Path:
         models = temporary / "models"
         models.mkdir()
         bags = [_bag_to_json(bag, models, number) for number, bag in enumerate(advisor.bags_)]
-        arrays = {"held_out": advisor.held_out_, "truth": advisor.truth_, "block": advisor.block_}
+        arrays: dict[str, Any] = {
+            "held_out": advisor.held_out_,
+            "truth": advisor.truth_,
+            "block": advisor.block_,
+        }
         if advisor.row_costs_ is not None:
             arrays["alarm_cost"], arrays["miss_cost"] = advisor.row_costs_
         buffer = io.BytesIO()

@@ -193,7 +193,7 @@ def _judge(
     best = str(values.idxmax())
     if ENSEMBLE in names and values[ENSEMBLE] >= values[best] - TIE:
         best = ENSEMBLE
-    error = float(board.loc[best, f"{metric}_error"]) / np.sqrt(2)
+    error = float(board[f"{metric}_error"][best]) / np.sqrt(2)
     near = [n for n in names if values[n] >= values[best] - (error if np.isfinite(error) else 0.0)]
     simple = min(near, key=lambda n: (simplicity.get(n, 99), -values[n]))
     if simplicity.get(simple, 99) >= simplicity.get(best, 99):

@@ -6,8 +6,12 @@ import argparse
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from equipoise.cli._wishes import add_wishes, parse_prior, read_wishes
+
+if TYPE_CHECKING:
+    from equipoise.datasets import Table
 
 HELP = "from a table or images to the best decision: a diagnosis, a comparison, a model and a page"
 
@@ -59,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _read(args: argparse.Namespace, wishes: dict[str, object]) -> object:
+def _read(args: argparse.Namespace, wishes: dict[str, Any]) -> Table:
     from equipoise.datasets.reading import read_table
     from equipoise.metrics import Wish
 
@@ -67,7 +71,7 @@ def _read(args: argparse.Namespace, wishes: dict[str, object]) -> object:
         from equipoise.advisor._embedded import embedded_table
 
         return embedded_table().with_positive(8 if args.positive is None else int(args.positive))
-    wish = Wish.make(**wishes)  # type: ignore[arg-type]
+    wish = Wish.make(**wishes)
     return read_table(
         args.data, args.target, encoding=args.encoding, positive=args.positive, group=args.group, time=args.time,
         id=args.id, drop=args.drop.split(",") if args.drop else (), keep_values=wish.columns,

@@ -94,7 +94,7 @@ class LightGBMTrees(ClassifierMixin, BaseEstimator):
 
         self.classes_ = np.unique(y)
         params = self._params(len(self.classes_), len(y))
-        categories = list(self.categories) or "auto"
+        categories: Any = list(self.categories) or "auto"
         data = lgb.Dataset(
             X, np.searchsorted(self.classes_, y), categorical_feature=categories, params=params
         )
@@ -127,7 +127,7 @@ class LightGBMTrees(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: FloatArray) -> FloatArray:
         """Probabilities in the order of ``classes_``."""
-        p = self.booster_.predict(X, num_iteration=self.rounds_, num_threads=self.threads)
+        p: Any = self.booster_.predict(X, num_iteration=self.rounds_, num_threads=self.threads)
         return np.column_stack([1 - p, p]) if len(self.classes_) == 2 else p
 
     def predict(self, X: FloatArray) -> Any:
