@@ -34,6 +34,7 @@ from equipoise.datasets.mixtures import (
     make_gaussian_mixture,
     mixture_like,
 )
+from equipoise.datasets.near_copies import describe_near_copies, find_near_copies
 from equipoise.datasets.profiles import PROFILES, Profile, class_counts
 from equipoise.datasets.reading import read_table
 from equipoise.datasets.schema import Column, Schema
@@ -59,7 +60,9 @@ __all__ = [
     "centroids_from_gram",
     "class_counts",
     "data_home",
+    "describe_near_copies",
     "exponential_counts",
+    "find_near_copies",
     "gram_matrix",
     "imbalanced_indices",
     "load_breast_cancer_imbalanced",

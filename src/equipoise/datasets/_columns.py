@@ -56,7 +56,7 @@ class Column:
 
 def infer_column(name: str, values: pd.Series[Any]) -> tuple[Column | None, Any, list[str]]:
     """The column (``None``: left out), its converted values, and sentences about it."""
-    present = values.dropna()
+    present = values.dropna() if values.hasnans else values
     if present.empty:
         return None, None, [f"Column {name!r} has no values: it was left out."]
     column = column_of(name, values)
@@ -138,7 +138,10 @@ def _reason_to_leave_out(column: Column, values: pd.Series[Any], present: pd.Ser
 
 def _names_rows(name: str, present: pd.Series[Any]) -> bool:
     """Whole numbers, all different, that count with few gaps, or whose name says that they are ids."""
-    if pd.api.types.is_bool_dtype(present.dtype) or not pd.api.types.is_integer_dtype(present.dtype):
+    kind = present.dtype.kind
+    if kind not in "iuf" or (
+        kind == "f" and not ((present.iloc[:_SAMPLED] % 1 == 0).all() and (present % 1 == 0).all())
+    ):
         return False
     counts_on = int(present.max()) - int(present.min()) < 1.1 * len(present)
     return (counts_on or looks_like_id(name)) and bool(present.is_unique)

@@ -56,9 +56,13 @@ class ParquetTable:
                 raise ValueError(
                     f"{path} has other columns than {parquet_parts(source)[0]}: the parts must agree"
                 )
-        groups = [f.metadata.row_group(i) for f in self.files for i in range(f.metadata.num_row_groups)]
-        stored = sum(group.total_byte_size for group in groups)
+        stored = sum(file.metadata.row_group(group).total_byte_size for file, group in self._row_groups())
         refuse_if_too_large(source, max(stored, self.n_rows * len(self.names) * 4))
+
+    def _row_groups(self) -> Iterator[tuple[Any, int]]:
+        for file in self.files:
+            for group in range(file.metadata.num_row_groups):
+                yield file, group
 
     def frame(self, columns: Collection[str]) -> pd.DataFrame:
         """Those columns of all parts."""
@@ -79,12 +83,11 @@ class ParquetTable:
         block = np.empty((len(columns), self.n_rows), dtype=kind)
         start = 0
         with _readable(self.source):
-            for file in self.files:
-                for batch in file.iter_batches(columns=columns):
-                    stop = start + batch.num_rows
-                    for row, name in zip(block, columns, strict=True):
-                        row[start:stop] = batch.column(name).to_numpy(zero_copy_only=False)
-                    start = stop
+            for file, group in self._row_groups():
+                stop = start + file.metadata.row_group(group).num_rows
+                for row, name in zip(block, columns, strict=True):  # one by one: little else is in memory
+                    row[start:stop] = file.read_row_group(group, columns=[name]).column(0).to_numpy()
+                start = stop
         return block.T
 
 

@@ -158,7 +158,7 @@ def read_columns(frame: pd.DataFrame, block: npt.NDArray[Any] | None = None) -> 
     schema = Schema(tuple(columns))
     if block is not None and schema.all_numbers:
         for new, (old, column_values) in enumerate(zip(places, values, strict=True)):
-            if new != old or not np.shares_memory(column_values, block):
+            if new != old or not np.may_share_memory(column_values, block):
                 block[:, new] = column_values
         return schema, block[:, : len(places)], notes
     return schema, _assemble(schema, values), notes

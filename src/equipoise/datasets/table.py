@@ -252,6 +252,8 @@ class Table:
         -------
         Table
         """
+        if hasattr(X, "toarray"):
+            raise TypeError("X must be dense, got a sparse matrix: use X.toarray() if it fits into memory")
         check_same_length(X=X, y=y)
         if isinstance(X, pd.DataFrame):
             schema, rows, notes = read_columns(X.set_axis([str(c) for c in X.columns], axis=1))
@@ -336,8 +338,6 @@ def listed(names: Any, most: int = 12) -> str:
 
 
 def _read_array(X: Any, names: Sequence[str] | None) -> tuple[Schema, Any, list[str]]:
-    if hasattr(X, "toarray"):
-        raise TypeError("X must be dense, got a sparse matrix: use X.toarray() if it fits into memory")
     array = np.asarray(X)
     array = array.reshape(len(array), -1)
     columns = [f"column {i}" for i in range(array.shape[1])] if names is None else [str(n) for n in names]

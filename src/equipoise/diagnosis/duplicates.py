@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from equipoise.datasets.near_copies import describe_near_copies, find_near_copies
 from equipoise.diagnosis._contract import Finding, Sample
 
 ORDER = 50
@@ -40,6 +41,9 @@ def ask(sample: Sample) -> Finding:
             "no model can get them all right; settle their labels or add the column that tells them apart."
         )
         return Finding("duplicates", QUESTION, answer, "warning", values)
+    near = _near_copies(sample) if sample.table.groups is None else None
+    if near is not None:
+        return near
     if extra:
         answer = (
             f"{extra:,} rows repeat another row with the same label. If they are the same event recorded "
@@ -50,3 +54,13 @@ def ask(sample: Sample) -> Finding:
             "duplicates", QUESTION, answer, "warning" if extra > 0.01 * len(sample.y) else "note", values
         )
     return Finding("duplicates", QUESTION, "No row occurs twice.", "good", values)
+
+
+def _near_copies(sample: Sample) -> Finding | None:
+    groups = find_near_copies(sample.table, random_state=sample.random("near copies"))
+    if groups is None:
+        return None
+    sizes = np.bincount(groups)
+    values = {"near_copies": int(sizes[sizes > 1].sum()), "near_copy_groups": int((sizes > 1).sum())}
+    answer = describe_near_copies(sample.table, groups)
+    return Finding("duplicates", QUESTION, answer, "warning", values)

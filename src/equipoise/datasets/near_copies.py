@@ -1,0 +1,196 @@
+"""Rows that belong together although no column says so: copies and near-copies of one another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+
+from equipoise._core.checks import FloatArray, IntArray
+from equipoise._core.random import RandomState, as_generator
+from equipoise.datasets.encoding import ScaledNumbers
+from equipoise.datasets.table import Table
+
+MOST_SEARCHED = 20_000  # rows in which neighbors are looked for
+MOST_ASKED = 1_000  # rows whose neighbors are looked for
+MOST_COMPARED = 5_000  # rows of which all pairs are compared
+NEIGHBORS = 30
+GAP = 2.0  # copies are at least so many times nearer than the next row
+LEAST_SHARE = 0.2  # of the rows must have near-copies
+LEAST_EXACT = 0.05  # of the rows must have exact copies
+LEAST_COLUMNS = 3  # with many different values; rows of few and coarse columns are equal by chance
+MANY_VALUES = 0.2  # different values for each row
+
+
+def find_near_copies(table: Table, *, random_state: RandomState = 0) -> IntArray | None:
+    """Find rows that are (nearly) copies of one another, as measurements of one patient are.
+
+    A row has near-copies if its nearest neighbors are at least twice as near as the next one. In data that fill a
+    space of dimension m this happens by chance with probability 1 / (2^m − 1); copies are reported where it
+    happens three times as often and to a fifth of the rows at least. Only numbers and dates are compared.
+
+    Parameters
+    ----------
+    table
+        The rows; labels are not used.
+    random_state
+        Seed of the rows that are looked at.
+
+    Returns
+    -------
+    array of int or None
+        A code for each row, equal for rows that are near-copies; ``None`` if there are hardly any.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> patients = rng.normal(size=(60, 10))
+    >>> rows = np.repeat(patients, 4, axis=0) + rng.normal(0, 0.05, (240, 10))
+    >>> groups = find_near_copies(Table.from_arrays(rows, np.arange(240) % 2))
+    >>> len(np.unique(groups))
+    60
+    >>> find_near_copies(Table.from_arrays(rng.normal(size=(240, 10)), np.arange(240) % 2)) is None
+    True
+    """
+    X = _numbers(table)
+    if len(X) < 2 * NEIGHBORS or _columns_with_many_values(X) < LEAST_COLUMNS:
+        return None
+    rng = as_generator(random_state)
+    exact = _exact_copies(X)
+    repeated = _share_in_groups(exact)
+    scaler = ScaledNumbers().fit(X[np.sort(rng.permutation(len(X))[:MOST_SEARCHED])])
+    radius = _copy_radius(scaler.transform(_neighborhood(X, scaler, rng)), rng)
+    if radius is not None:
+        groups = _linked(scaler.transform(X), radius, rng)
+        if _share_in_groups(groups) >= LEAST_SHARE and np.bincount(groups).max() < LEAST_SHARE * len(X):
+            return groups
+    return exact if repeated >= LEAST_EXACT else None
+
+
+def describe_near_copies(table: Table, groups: IntArray) -> str:
+    """A sentence about the groups that :func:`find_near_copies` found, and the column that names them."""
+    sizes = np.bincount(groups)
+    sizes = sizes[sizes > 1]
+    text = (
+        f"{sizes.sum():,} rows are near-copies of one another, in {len(sizes):,} groups of mostly "
+        f"{int(np.median(sizes)):,}: rows of one group in both training and test make every score too good. "
+    )
+    column = _naming_column(table, groups)
+    if column is not None:
+        return text + f"Column {column!r} tells the groups apart: name it with --group."
+    return text + "If a column tells whom a row belongs to, name it with --group."
+
+
+def _numbers(table: Table) -> npt.NDArray[Any]:
+    if not isinstance(table.X, pd.DataFrame):
+        return np.asarray(table.X)
+    names = [c.name for c in table.schema.columns if c.kind in ("number", "date")]
+    return table.X[names].to_numpy(dtype=np.float64)
+
+
+def _columns_with_many_values(X: npt.NDArray[Any]) -> int:
+    some = X[:: max(1, len(X) // MOST_SEARCHED)]
+    return sum(len(np.unique(column)) > MANY_VALUES * len(some) for column in some.T)
+
+
+def _exact_copies(X: npt.NDArray[Any]) -> IntArray:
+    """Codes of equal rows, from a hash that is made a column at a time."""
+    total = np.zeros(len(X), dtype=np.uint64)
+    for column in X.T:
+        total = total * np.uint64(1_000_003) + pd.util.hash_array(
+            np.ascontiguousarray(column, dtype=np.float64)
+        )
+    return pd.factorize(total)[0].astype(np.int64)
+
+
+def _share_in_groups(groups: IntArray) -> float:
+    return float((np.bincount(groups)[groups] > 1).mean())
+
+
+def _neighborhood(X: npt.NDArray[Any], scaler: ScaledNumbers, rng: np.random.Generator) -> npt.NDArray[Any]:
+    """All rows of a small table; of a large one the rows around one of them, where its copies must be."""
+    if len(X) <= MOST_SEARCHED:
+        return X
+    place = int(rng.integers(len(X)))
+    center = scaler.transform(X[place : place + 1])
+    step = 1 << 16
+    distances = [
+        ((scaler.transform(X[i : i + step]) - center) ** 2).sum(axis=1) for i in range(0, len(X), step)
+    ]
+    return X[np.sort(np.argpartition(np.concatenate(distances), MOST_SEARCHED)[:MOST_SEARCHED])]
+
+
+def _copy_radius(Z: FloatArray, rng: np.random.Generator) -> float | None:
+    """A distance between that of copies and that of other rows, if there are copies."""
+    from sklearn.neighbors import NearestNeighbors
+
+    asked = Z[rng.permutation(len(Z))[:MOST_ASKED]]
+    distances = NearestNeighbors(n_neighbors=NEIGHBORS + 1).fit(Z).kneighbors(asked)[0][:, 1:]
+    smallest = 1e-9 * float(np.median(distances[:, -1]))
+    if smallest == 0:
+        return None
+    distances = np.maximum(distances, smallest)
+    near = distances[:, : NEIGHBORS // 2 + 1]
+    ratios = near[:, 1:] / near[:, :-1]
+    jump = ratios.argmax(axis=1)
+    rows = np.flatnonzero(ratios.max(axis=1) > GAP)
+    by_chance = 1 / max(GAP ** _dimension(distances) - 1, 1e-9)
+    if len(rows) < len(asked) * max(LEAST_SHARE, 3 * by_chance):
+        return None
+    inner, outer = near[rows, jump[rows]], near[rows, jump[rows] + 1]
+    return float(np.sqrt(np.median(inner) * np.median(outer)))
+
+
+def _dimension(distances: FloatArray) -> float:
+    """The dimension of the space that the far half of the neighbors fills (maximum likelihood)."""
+    count = distances.shape[1]
+    start = count // 2
+    far = np.log(distances[:, -1:] / distances[:, start:-1])
+    harmonic = np.cumsum(1 / np.arange(count - 1, start, -1))[::-1]
+    return float(harmonic.sum() / max(far.sum(axis=1).mean(), 1e-12))
+
+
+def _linked(Z: FloatArray, radius: float, rng: np.random.Generator) -> IntArray:
+    """Codes of rows that a chain of steps shorter than ``radius`` connects."""
+    first, second = _pairs(Z, radius, rng)
+    near = np.sqrt(((Z[first] - Z[second]) ** 2).sum(axis=1)) < radius
+    links = coo_matrix((near, (first, second)), shape=(len(Z), len(Z)))
+    links.eliminate_zeros()
+    return connected_components(links, directed=False)[1].astype(np.int64)
+
+
+def _pairs(Z: FloatArray, radius: float, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Pairs that may be near: all of a small table; of a large one those in one cell of a random grid."""
+    if len(Z) <= MOST_COMPARED:
+        from sklearn.neighbors import NearestNeighbors
+
+        found = NearestNeighbors(radius=radius).fit(Z).radius_neighbors_graph(Z, mode="connectivity").tocoo()
+        return found.row.astype(np.int64), found.col.astype(np.int64)
+    firsts, seconds = [], []
+    for _ in range(12):
+        directions = rng.normal(size=(Z.shape[1], 8))
+        cells = np.floor(Z @ directions / (4 * radius) + rng.random(8)).astype(np.int64)
+        keys = (cells * rng.integers(1, 1 << 60, 8) | 1).sum(axis=1)  # overflow is part of the hash
+        order = np.argsort(keys, kind="stable")
+        for step in (1, 2, 3):
+            same = keys[order[step:]] == keys[order[:-step]]
+            firsts.append(order[:-step][same])
+            seconds.append(order[step:][same])
+    return np.concatenate(firsts), np.concatenate(seconds)
+
+
+def _naming_column(table: Table, groups: IntArray) -> str | None:
+    """A column whose values are the groups, as far as there are copies."""
+    together = np.bincount(groups)[groups] > 1
+    codes = pd.Series(groups[together])
+    for i, name in enumerate(table.schema.names):
+        values = table.X[name] if isinstance(table.X, pd.DataFrame) else pd.Series(table.X[:, i])
+        values = values[together].reset_index(drop=True)
+        pure = codes.groupby(values).nunique().max() == 1 and values.groupby(codes).nunique().max() == 1
+        if pure:
+            return name
+    return None
