@@ -14,13 +14,19 @@ import pytest
 
 import equipoise
 
-ROWS: list[tuple[str, int, int]] = []
+ROWS: dict[str, list[int]] = {}
 
 
 @pytest.fixture
 def tally() -> Callable[[str, int, int], None]:
     """Enter a line of the table: the attack, the tries, and those survived."""
-    return lambda name, tries, survived: ROWS.append((name, tries, survived))
+
+    def enter(name: str, tries: int, survived: int) -> None:
+        row = ROWS.setdefault(name, [0, 0])
+        row[0] += tries
+        row[1] += survived
+
+    return enter
 
 
 @pytest.fixture
@@ -49,5 +55,5 @@ def attack() -> Callable[..., list[dict[str, Any]]]:
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     if ROWS:
         terminalreporter.section("attacks")
-        for name, tries, survived in ROWS:
+        for name, (tries, survived) in ROWS.items():
             terminalreporter.line(f"{name:58s} {tries:7,d} tries {survived:7,d} survived")
