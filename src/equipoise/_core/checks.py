@@ -109,6 +109,19 @@ def check_integer(name: str, value: Any, low: int | None = None, high: int | Non
     return int(value)
 
 
+def check_type(name: str, value: Any, kind: type[T]) -> T:
+    """An object of a class of ours.
+
+    >>> check_type("comparison", 1, dict)
+    Traceback (most recent call last):
+    ...
+    TypeError: comparison must be a dict, got 1
+    """
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be a {kind.__name__}, got {value!r:.60}")
+    return value
+
+
 def check_choice(name: str, value: T, choices: Iterable[T]) -> T:
     """One of a list; an unknown value is answered with what exists.
 
@@ -140,6 +153,8 @@ def check_counts(name: str, value: npt.ArrayLike, *, minimum: int = 0) -> IntArr
         raise ValueError(
             f"{name} must be whole numbers of at least {minimum}, got {_first_bad(array, bad):g}"
         )
+    if (array > 2**53).any():
+        raise ValueError(f"{name} must be at most 2⁵³, got {array.max():g}")
     return array.astype(np.int64)
 
 

@@ -189,10 +189,11 @@ def _about(error: OSError, temporary: Path | None, target: Path) -> OSError:
         return error
     name = str(target)
     if error.filename is not None:
-        if temporary is None or not str(error.filename).startswith(str(temporary)):
+        hidden = str(temporary or target.parent / _PREFIX)
+        if not str(error.filename).startswith(hidden):
             return error
-        inside = str(error.filename)[len(str(temporary)) :].lstrip(os.sep)
-        name = str(target.parent / inside) if inside else name
+        inside = str(error.filename)[len(hidden) :].lstrip(os.sep)
+        name = str(target.parent / inside) if temporary and inside else name
     return OSError(error.errno, error.strerror, name)
 
 

@@ -161,8 +161,9 @@ def make_imbalanced(
     if not hasattr(X, "shape"):
         X = np.asarray(X)
     labels = np.asarray(y)
-    if X.shape[0] != len(labels):
-        check_same_length(X=range(X.shape[0]), y=labels)
+    if len(X.shape) == 0 or labels.ndim != 1:
+        raise ValueError(f"X must have rows and y one label a row, got shapes {X.shape} and {labels.shape}")
+    check_same_length(X=range(X.shape[0]), y=labels)
     indices = imbalanced_indices(
         labels,
         counts=counts,

@@ -121,6 +121,8 @@ def mixture_like(
     table = check_array("X", X)
     table = table.reshape(len(table), -1)
     labels = np.asarray(y)
+    if labels.ndim != 1:
+        raise ValueError(f"y must be one label a row, got shape {labels.shape}")
     check_same_length(X=table, y=labels)
     groups = [table[labels == label] for label in np.unique(labels)]
     means = np.stack([group.mean(axis=0) for group in groups])

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from equipoise._core.checks import check_choice
+from equipoise._core.checks import check_choice, check_type
 from equipoise.metrics._inputs import AnyArray, positive_class, proba_input
 from equipoise.metrics._kernels import Statistic
 
@@ -196,6 +196,7 @@ def _restore(name: str, params: dict[str, Any]) -> Metric:
 
 
 def _parse(name: str) -> tuple[str, dict[str, Any]]:
+    check_type("metric", name, str)
     if not name.endswith(")"):
         return name, {}
     try:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from equipoise._core.checks import FloatArray, IntArray, check_distribution
+from equipoise._core.checks import FloatArray, IntArray, check_array, check_counts, check_distribution
 from equipoise._core.priors import correct_prior
 from equipoise.metrics.wishes import RowCosts, UnmetWish, Wish
 
@@ -156,8 +156,8 @@ def choose_decision(
 def _checked(
     proba: npt.ArrayLike, truth: npt.ArrayLike, data_prior: npt.ArrayLike | None, prior: npt.ArrayLike | None
 ) -> tuple[FloatArray, IntArray, FloatArray, FloatArray]:
-    p, y = np.asarray(proba, dtype=np.float64), np.asarray(truth, dtype=np.int64)
-    if p.ndim != 2 or len(p) != len(y) or len(y) == 0:
+    p, y = check_array("proba", proba), check_counts("truth", truth)
+    if p.ndim != 2 or y.shape != (len(p),):
         raise ValueError(f"proba must have one row a label, got the shapes {p.shape} and {y.shape}")
     counts = np.bincount(y, minlength=p.shape[1])
     given = counts / counts.sum() if data_prior is None else check_distribution("data_prior", data_prior)

@@ -18,7 +18,6 @@ from equipoise._core.checks import (
     check_counts,
     check_in_range,
     check_integer,
-    check_positive,
 )
 from equipoise._core.random import RandomState, as_generator
 
@@ -254,8 +253,8 @@ def disc_split(radius_ratio: float, prior_ratio: float) -> LinearSplit:
     >>> disc_split(2.0, 4.0).gap < 0 < disc_split(2.0, 1.0).gap
     True
     """
-    K = float(check_in_range("radius_ratio", radius_ratio, 1, closed="neither"))
-    odds = float(check_positive("prior_ratio", prior_ratio))
+    K = float(check_in_range("radius_ratio", radius_ratio, 1, 1e6, closed="neither"))
+    odds = float(check_in_range("prior_ratio", prior_ratio, 1e-12, 1e12))
     center = np.sqrt(2)
     a = (odds / K**2) ** 2
     roots = np.roots([1 - a, 2 * center * (1 + a), 2 - 1 - a * (2 - K**2)])

@@ -15,6 +15,7 @@ from scipy.optimize import linprog
 from equipoise._core.checks import (
     FloatArray,
     check_array,
+    check_counts,
     check_distribution,
     check_in_range,
     check_number,
@@ -91,8 +92,8 @@ def smallest_eigenvalue(permutation: npt.ArrayLike) -> float:
     >>> smallest_eigenvalue([0, 1, 2]), smallest_eigenvalue([1, 0])
     (2.0, -2.0)
     """
-    image = np.asarray(permutation, dtype=np.int64)
-    if not np.array_equal(np.sort(image), np.arange(len(image))):
+    image = check_counts("permutation", permutation)
+    if image.ndim != 1 or not np.array_equal(np.sort(image), np.arange(len(image))):
         raise ValueError("permutation must list 0 … n − 1 once each")
     seen, lengths = np.zeros(len(image), dtype=bool), set()
     for start in range(len(image)):

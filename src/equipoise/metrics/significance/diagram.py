@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from equipoise._core.checks import check_type
 from equipoise.metrics.significance.posthoc import Comparison, critical_difference, rank_groups
 
 _INK, _BAR = "#222222", "#b0413e"
@@ -30,7 +31,7 @@ def plot_critical_difference(
     """
     from matplotlib.figure import Figure
 
-    ranks = comparison.ranks.sort_values(kind="stable")
+    ranks = check_type("comparison", comparison, Comparison).ranks.sort_values(kind="stable")
     k = len(ranks)
     groups = rank_groups(comparison, alpha=alpha)
     rows = (k + 1) // 2

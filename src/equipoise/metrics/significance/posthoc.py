@@ -13,7 +13,14 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
-from equipoise._core.checks import FloatArray, check_choice, check_fraction, check_in_range, check_integer
+from equipoise._core.checks import (
+    FloatArray,
+    check_choice,
+    check_fraction,
+    check_in_range,
+    check_integer,
+    check_type,
+)
 from equipoise.metrics.significance.ranks import average_ranks, check_scores
 
 TESTS = ("ranks", "wilcoxon")
@@ -241,7 +248,7 @@ def rank_groups(comparison: Comparison, *, alpha: float = 0.05) -> list[tuple[An
     [(2, 1)]
     """
     level = float(check_fraction("alpha", alpha))
-    order = comparison.ranks.sort_values(kind="stable").index
+    order = check_type("comparison", comparison, Comparison).ranks.sort_values(kind="stable").index
     same = comparison.adjusted.loc[order, order].to_numpy() >= level
     groups: list[tuple[int, int]] = []
     for start in range(len(order)):

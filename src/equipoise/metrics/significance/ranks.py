@@ -15,8 +15,10 @@ from equipoise._core.checks import FloatArray, check_array, check_same_length
 
 def check_scores(scores: Any, fewest_methods: int = 2) -> pd.DataFrame:
     """A finite table with at least two rows (data sets) and so many columns (methods)."""
-    table = scores if isinstance(scores, pd.DataFrame) else pd.DataFrame(np.asarray(scores))
-    values = check_array("scores", table.to_numpy())
+    values = check_array("scores", scores)
+    if values.ndim != 2:
+        raise ValueError(f"scores must be a table of data sets by methods, got shape {values.shape}")
+    table = scores if isinstance(scores, pd.DataFrame) else pd.DataFrame(values)
     if not table.columns.is_unique:
         raise ValueError(f"scores must have a column a method, got twice {_twice(table.columns)!r}")
     if len(table) < 2:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import optimize
 
-from equipoise._core.checks import FloatArray, check_choice, check_fraction, check_positive
+from equipoise._core.checks import FloatArray, check_choice, check_fraction, check_positive, check_type
 from equipoise._core.random import RandomState, draw_seed
 from equipoise._core.solution import Solution, Status
 from equipoise.theory.diffusion.model import RandomFeatures
@@ -104,6 +104,7 @@ def equalizing_weights(
     (True, True)
     """
     check_choice("quantity", quantity, ["memorization", "generalization"])
+    check_type("model", model, RandomFeatures)
     low = float(check_fraction("lowest_weight", lowest_weight))
     threshold = float(check_positive("threshold", threshold))
     if low * model.mixture.n_classes >= 1 or model.mixture.n_classes < 2:

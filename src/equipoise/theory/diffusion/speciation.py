@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from equipoise._core.checks import FloatArray, check_in_range, check_integer, check_positive
+from equipoise._core.checks import FloatArray, check_in_range, check_integer, check_positive, check_type
 from equipoise._core.random import RandomState, as_generator, derive_seed, draw_seed
 from equipoise.theory.diffusion.coefficients import Activation
 from equipoise.theory.diffusion.instances import draw, equivalent_factor
@@ -55,7 +55,7 @@ def leading_speciation_time(
 
 def _spikes(mixture: GaussianMixture) -> tuple[FloatArray, FloatArray]:
     """κ_k, descending, and the share of each class's centroid along each spike's direction, (C, k)."""
-    factor = mixture.centroid_factor()
+    factor = check_type("mixture", mixture, GaussianMixture).centroid_factor()
     kappa, rotation = np.linalg.eigh(factor.T @ (mixture.weights[:, None] * factor))
     kappa, rotation = kappa[::-1], rotation[:, ::-1]
     along = factor @ rotation

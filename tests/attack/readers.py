@@ -1,0 +1,71 @@
+"""Run by test_saves: two programs save over one folder again and again while two others read it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from equipoise._core import files
+from equipoise._core.sealed import open_sealed, sealing
+
+SIZE = 5
+
+
+def save(place: Path, value: int) -> None:
+    with sealing(place) as temporary:
+        for number in range(SIZE):
+            (temporary / f"{number}.txt").write_text(str(value))
+
+
+def write_for(seconds: float, place: Path, first: int) -> None:
+    end = time.monotonic() + seconds
+    value = first
+    while time.monotonic() < end:
+        save(place, value)
+        value += 2 * (value % 7 != 0)  # at times the same bytes again
+        value += 2 * (value % 7 == 0)
+
+
+def read_for(seconds: float, place: Path) -> tuple[int, list[str]]:
+    end, reads, wrong = time.monotonic() + seconds, 0, []
+    while time.monotonic() < end:
+        reads += 1
+        try:
+            saved = open_sealed(place)
+            values = {saved.read_bytes(f"{number}.txt") for number in range(SIZE)}
+            if len(values) != 1:
+                wrong.append(f"mixed {values}")
+        except Exception as error:
+            wrong.append(repr(error))
+    return reads, wrong
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "without":
+        files._system_exchange = lambda: None
+    seconds = float(sys.argv[2])
+    memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
+    with tempfile.TemporaryDirectory(dir=memory) as home:
+        place = Path(home, "model")
+        save(place, 0)
+        children = []
+        for first in (1, 2):
+            children.append(os.fork())
+            if not children[-1]:
+                write_for(seconds, place, first)
+                os._exit(0)
+        other = os.fork()
+        if not other:
+            reads, wrong = read_for(seconds, place)
+            Path(home, "other.json").write_text(json.dumps([reads, wrong]))
+            os._exit(0)
+        reads, wrong = read_for(seconds, place)
+        ended = [os.WEXITSTATUS(os.waitpid(child, 0)[1]) for child in (*children, other)]
+        more, errors = json.loads(Path(home, "other.json").read_text())
+        wrong += errors + [f"a writer ended with {code}" for code in ended if code]
+        wrong += [name for name in os.listdir(home) if name not in ("model", "other.json")]
+        print(json.dumps({"format": "sealed folder", "tries": reads + more, "wrong": wrong}))

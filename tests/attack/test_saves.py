@@ -1,0 +1,83 @@
+"""Saves that are killed, damaged, or read and written at once: nothing lost, nothing mixed, every damage named."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from equipoise._core import files
+
+SEALED = ["classifier", "meta", "conditional", "diffusion", "pipeline"]
+KILLED = ["classifier", "diffusion", "diffusion run", "pipeline", "report and model"]
+
+
+def survived(found, tally, what, key):
+    for line in found:
+        tally(f"{what}: {line['format']}", line[key], line[key] - len(line["wrong"]))
+    assert not [wrong for line in found for wrong in line["wrong"]]
+
+
+def test_the_harness_notices_a_careless_save(attack):
+    (found,) = attack("kills.py", "1", "with", "careless")
+    assert found["wrong"]
+
+
+def test_killed_at_some_file_operations(attack, tally):
+    survived(attack("kills.py", "8", "with", "report and model"), tally, "kill", "kills")
+    survived(attack("kills.py", "8", "without", "pipeline"), tally, "kill, no exchange", "kills")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_killed_at_every_file_operation(attack, tally):
+    survived(attack("kills.py", "1", "with", *KILLED), tally, "kill", "kills")
+    survived(attack("kills.py", "1", "without", "pipeline"), tally, "kill, no exchange", "kills")
+
+
+def test_some_damaged_files(attack, tally):
+    survived(
+        attack("damage.py", "plain", "40", "pipeline", "classifier", "diffusion run"),
+        tally,
+        "damage",
+        "tries",
+    )
+    survived(attack("damage.py", "sealed", "40", "pipeline", "meta"), tally, "damage, sealed again", "tries")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_two_thousand_damaged_files(attack, tally):
+    survived(attack("damage.py", "plain", "250", *SEALED, "diffusion run"), tally, "damage", "tries")
+    survived(attack("damage.py", "sealed", "200", *SEALED), tally, "damage, sealed again", "tries")
+
+
+def test_readers_never_see_two_saves_mixed(attack, tally):
+    for exchange in ("with", "without"):
+        (found,) = attack("readers.py", exchange, "4")
+        assert found["tries"] > 20
+        survived([found], tally, f"read during saves, {exchange} exchange", "tries")
+
+
+def test_all_is_on_the_disk_before_it_is_in_place(tmp_path, monkeypatch):
+    """A loss of power after the exchange must not find files whose bytes were never written."""
+    flushed: set[int] = set()
+    flush, exchange = os.fsync, files._exchange
+
+    def recording(handle: int) -> None:
+        flushed.add(os.fstat(handle).st_ino)
+        flush(handle)
+
+    def checking(new: Path, target: Path) -> bool:
+        assert {path.stat().st_ino for path in (new, *new.rglob("*"))} <= flushed
+        return exchange(new, target)
+
+    monkeypatch.setattr(os, "fsync", recording)
+    monkeypatch.setattr(files, "_exchange", checking)
+    for value in ("one", "two"):
+        with files.replacing_folder(tmp_path / "model") as temporary:
+            (temporary / "inner").mkdir()
+            (temporary / "inner" / "a").write_text(value)
+    assert (tmp_path / "model" / "inner" / "a").read_text() == "two"
+    assert tmp_path.stat().st_ino in flushed
