@@ -8,7 +8,7 @@ import numpy as np
 
 from equipoise.advisor.compare.result import Comparison
 from equipoise.advisor.compare.scores import METRICS
-from equipoise.report import COLORS, Figure, Interval, Note, Section, Table, Text, new_figure, plain
+from equipoise.report import COLORS, Figure, Interval, Note, Section, Table, Text, new_figure, plain, scatter
 
 
 def comparison_section(result: Comparison, recommended: str | None = None) -> Section:
@@ -48,8 +48,6 @@ def _interval(row: Any) -> Interval:
 
 def score_figure(result: Comparison, names: list[str], recommended: str | None = None) -> Figure:
     """Balanced accuracy and average precision of every treatment, with intervals."""
-    import plotly.graph_objects as go
-
     labels = [plain(name.replace("_", " ")) for name in reversed(names)]
     full = [plain(result.treatments[name].label) for name in reversed(names)]
     traces = []
@@ -63,7 +61,7 @@ def score_figure(result: Comparison, names: list[str], recommended: str | None =
             result.summary[result.summary.metric == metric].set_index("treatment").loc[list(reversed(names))]
         )
         traces.append(
-            go.Scatter(
+            scatter(
                 x=rows["mean"], y=places + shift, mode="markers", name=label,
                 marker={"color": color, "size": 10, "symbol": symbol},
                 error_x={

@@ -9,7 +9,7 @@ import numpy as np
 from equipoise._core.checks import FloatArray, IntArray
 from equipoise.advisor.compare.decisions import binary_losses, decide, threshold_weights
 from equipoise.metrics import cost_curve, probability_cost, reliability_curve, threshold_curve
-from equipoise.report import COLORS, Figure, new_figure, plain
+from equipoise.report import COLORS, SHADES, Figure, heatmap, new_figure, plain, scatter
 
 MOST_POINTS = 400
 
@@ -21,19 +21,15 @@ def _thin(*arrays: FloatArray) -> list[FloatArray]:
 
 
 def _line(x: Any, y: Any, name: str, hover: str, **options: Any) -> Any:
-    import plotly.graph_objects as go
-
     line = {"color": COLORS["accent"], "width": 2.5, **options.pop("line", {})}
-    return go.Scatter(
+    return scatter(
         x=x, y=y, name=name, mode="lines", line=line, hovertemplate=hover + "<extra></extra>", **options
     )
 
 
 def _point(x: float, y: float, name: str, hover: str) -> Any:
-    import plotly.graph_objects as go
-
     marker = {"color": COLORS["minority"], "size": 12, "line": {"color": "white", "width": 1.5}}
-    return go.Scatter(
+    return scatter(
         x=[x], y=[y], name=name, mode="markers", marker=marker, hovertemplate=hover + "<extra></extra>"
     )
 
@@ -107,8 +103,6 @@ def cost_figures(
 
 def reliability_figure(proba: FloatArray, truth: IntArray) -> Figure:
     """Do events called 30 % probable happen in 30 % of the cases?"""
-    import plotly.graph_objects as go
-
     curve = reliability_curve(
         truth, proba, n_bins=10, strategy="quantile", labels=list(range(proba.shape[1]))
     )
@@ -117,7 +111,7 @@ def reliability_figure(proba: FloatArray, truth: IntArray) -> Figure:
     n = share / share.sum() * len(truth)
     error = np.sqrt(np.maximum(y * (1 - y), 1 / (n + 2)) / n)
     top = float(min(1.0, 1.1 * max(x.max(), y.max(), 0.05)))
-    points = go.Scatter(
+    points = scatter(
         x=x, y=y, mode="markers+lines", name="observed", line={"color": COLORS["accent"], "width": 1.5},
         marker={"color": COLORS["accent"], "size": 9}, customdata=np.round(n),
         error_y={"type": "data", "array": error, "color": COLORS["accent"], "thickness": 1.2, "width": 3},
@@ -133,12 +127,10 @@ def reliability_figure(proba: FloatArray, truth: IntArray) -> Figure:
 
 def confusion_figure(confusion: IntArray, classes: tuple[Any, ...]) -> Figure:
     """Where the rows of each class go."""
-    import plotly.graph_objects as go
-
     labels = [plain(label, 24) for label in classes]
     shares = confusion / np.maximum(confusion.sum(axis=1, keepdims=True), 1)
-    heat = go.Heatmap(
-        z=shares, x=labels, y=labels, customdata=confusion, colorscale=[[0, "#f5f7f8"], [1, COLORS["accent"]]],
+    heat = heatmap(
+        z=shares, x=labels, y=labels, customdata=confusion, colorscale=SHADES,
         zmin=0, zmax=1, showscale=False, xgap=2, ygap=2, text=confusion,
         texttemplate="%{text}" if len(labels) <= 15 else None,
         hovertemplate="true %{y}<br>called %{x}<br>%{customdata} rows, %{z:.1%}<extra></extra>",
