@@ -7,21 +7,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from equipoise.report import COLORS, PALETTE, Picture
+from equipoise.report import COLORS, PALETTE, Picture, new_axes
 
 from .folding import unfold
 
 
 def curves_picture(balanced: pd.DataFrame, name: str = "diffusion-clock-curves") -> Picture:
     """Fig 5a: a panel a pair, a line a class and seed, the threshold, and the times at which it is crossed."""
-    from matplotlib.figure import Figure
     from matplotlib.ticker import LogLocator, NullFormatter
 
     partners = list(dict.fromkeys(balanced["partner"]))
     columns = min(3, len(partners))
     rows = -(-len(partners) // columns)
-    figure = Figure(figsize=(3.2 * columns, 2.6 * rows + 0.4), layout="constrained")
-    axes = np.ravel(figure.subplots(rows, columns, sharey=True, squeeze=False))
+    figure, axes = new_axes(3.2 * columns, 2.6 * rows + 0.4, rows, columns, len(partners))
+    axes = np.atleast_1d(axes)
     for ax, partner in zip(axes, partners, strict=False):
         own = balanced[balanced["partner"] == partner]
         for _, run in own.iterrows():
@@ -32,12 +31,7 @@ def curves_picture(balanced: pd.DataFrame, name: str = "diffusion-clock-curves")
         ax.xaxis.set_major_formatter("{x:g}")
         ax.xaxis.set_minor_formatter(NullFormatter())
         ax.title.set_fontsize(9)
-        ax.tick_params(labelsize=8)
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.grid(color=COLORS["grid"], lw=0.8)
         ax.set_xlabel("training step", fontsize=8)
-    for ax in axes[len(partners) :]:
-        ax.axis("off")
     for ax in axes[::columns]:
         ax.set_ylabel("memorized fraction", fontsize=8)
     handles, labels = axes[0].get_legend_handles_labels()

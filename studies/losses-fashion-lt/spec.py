@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from equipoise.report import Block, Picture, Section, Table, Text
+from equipoise.report import Block, Picture, Section, Table, Text, new_axes
 from equipoise.studies.grid import Settings
 from equipoise.studies.spec import Spec
 
@@ -323,10 +323,7 @@ def _weights_picture(picked: pd.DataFrame) -> Picture | None:
 
 def weights_picture(seen: list[dict[str, Any]]) -> Picture:
     """Fig 7: how NENum's weights are distributed in the head and the tail class, over epochs."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 3), layout="constrained")
-    axes = figure.subplots(1, 2, sharex=True)
+    figure, axes = new_axes(8, 3, 1, 2)
     for axis, part in zip(axes, ("head", "tail"), strict=True):
         for item in (s for s in seen if s["part"] == part):
             share = np.array(item["counts"]) / max(sum(item["counts"]), 1)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from equipoise.report import PALETTE, Block, Note, Picture, Section, Table, Text
+from equipoise.report import PALETTE, Block, Note, Picture, Section, Table, Text, new_axes
 from equipoise.studies import Spec
 
 from ..shared.tables import spread
@@ -190,10 +190,7 @@ def _sheet_picture(sheet: list[dict[str, Any]], name: str) -> Picture:
 
 
 def _plane_picture(plane: Any, labels: Any, name: str) -> Picture:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5.6, 4.2), layout="constrained")
-    panel = figure.add_subplot()
+    figure, panel = new_axes(5.6, 4.2)
     for code in np.unique(labels):
         own = plane[labels == code]
         color = PALETTE[int(code) % len(PALETTE)]
@@ -207,6 +204,5 @@ def _plane_picture(plane: Any, labels: Any, name: str) -> Picture:
         )
     panel.legend(title="class", fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
     panel.set(xlabel="first principal component", ylabel="second")
-    panel.spines[["top", "right"]].set_visible(False)
     caption = f"Latents of test images of {name}, in the plane of largest variance."
     return Picture.from_matplotlib(figure, f"oversampling-latent-{name}", caption, "Latents by class")

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from equipoise.report import PALETTE, Picture, Section, Table, Text
-from equipoise.studies.plots import new_axes
+from equipoise.report import PALETTE, Picture, Section, Table, Text, new_axes
 from equipoise.studies.spec import Spec
 
 

@@ -16,7 +16,7 @@ def test_python_examples_run(page, capsys):
     assert blocks
     for block in blocks:
         exec(compile(block, page, "exec"), {})
-    assert "threshold" in capsys.readouterr().out
+    assert "average_precision" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/report.md"])

@@ -170,17 +170,6 @@ def test_groups_are_all_maximal_runs_without_a_difference(table, alpha):
     assert sig.rank_groups(result, alpha=alpha) == maximal
 
 
-def test_diagram_shows_every_method_and_every_bar():
-    pytest.importorskip("matplotlib")
-    result = sig.pairwise(DEMSAR, correction="nemenyi")
-    figure = sig.plot_critical_difference(result, title="AUC")
-    texts = [text.get_text() for text in figure.axes[0].texts]
-    assert "C4.5+m (2.00)" in texts
-    assert "CD = 1.25" in texts
-    bars = [line for line in figure.axes[0].lines if line.get_linewidth() == 3.5]
-    assert len(bars) == len(sig.rank_groups(result))
-
-
 def test_bayesian_signed_rank_is_symmetric_and_seeded():
     pytest.importorskip("baycomp")
     a, b = DEMSAR["C4.5+m"], DEMSAR["C4.5"]

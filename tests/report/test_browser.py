@@ -19,20 +19,20 @@ from equipoise.report import (
     Section,
     Table,
     Text,
+    bar,
     new_figure,
     plain,
+    scatter,
 )
 
 WIDTHS = {"desktop": (1280, 900), "phone": (360, 740)}
 
 
 def make_report() -> Report:
-    import plotly.graph_objects as go
-
     x = np.linspace(0, 1, 20)
     label = plain(EVIL, 200)
-    line = go.Scatter(x=x, y=x**2, name=label, hovertemplate=label + " %{x:.2f}<extra></extra>")
-    bars = go.Bar(x=[label, "b"], y=[1, 2])
+    line = scatter(x=x, y=x**2, name=label, hovertemplate=label + " %{x:.2f}<extra></extra>")
+    bars = bar(x=[label, "b"], y=[1, 2])
     table = Table(
         [EVIL, "score"], [[EVIL, Interval(0.5, 0.4, 0.6)]] * 3, emphasis=[1], formats={"score": ".2f"}
     )

@@ -232,6 +232,25 @@ def test_the_page_and_python_start_with_the_same_figures(page):
     agree(shown(page), {k: v and (v.value, v.low, v.high) for k, v in block.figures.items()})
 
 
+def test_a_limit_on_alerts_and_another_prior_are_there_from_the_start(browser, tmp_path):
+    proba, truth = two_classes()
+    prior = np.array([0.98, 0.02])
+    wish = Wish.make(alerts=0.01)
+    rule = choose_decision(proba, truth, wish, data_prior=PRIOR, prior=prior)
+    options = {"cost": (1, 20), "alerts": 0.01, "model": "my model"}
+    block = LiveOperatingPoint(proba, truth, ["no", "yes"], PRIOR, rule, **options)
+    assert block.capacity == 100
+    with visiting(browser, written(tmp_path, block)) as page:
+        assert set(command(page)) == {"--threshold"}  # retune keeps the prior that the model has
+        agree(shown(page), expected({**command(page), "--prior": "0.02"}, proba, truth))
+        agree(shown(page), expected({"--alerts": "0.01", "--prior": "0.02"}, proba, truth))
+        move(page, "threshold", -6)
+        assert command(page) == {"--alerts": "0.01"}
+        agree(shown(page), expected({"--alerts": "0.01", "--prior": "0.02"}, proba, truth))
+        move(page, "prior", np.log(0.05 / 0.95))
+        assert command(page) == {"--alerts": "0.01", "--prior": "0.05"}
+
+
 def test_one_class_against_the_rest_and_the_cost_matrix(browser, tmp_path):
     proba, truth = four_classes()
     rule = Decision.by_weights(1 / SHARES, SHARES)
@@ -249,31 +268,31 @@ def test_one_class_against_the_rest_and_the_cost_matrix(browser, tmp_path):
         page.locator("[data-cost='3,0']").fill("500")
         page.locator("[data-cost='1,2']").fill("0.5")
         check_matrix(page, proba, truth, costs, SHARES)
+        words = shlex.split(page.locator("[data-part=matrix-command]").text_content())
+        assert [[float(cell) for cell in row.split(",")] for row in words[4].split(";")] == costs.tolist()
         for code, share in enumerate((20, 20, 20, 40)):
             page.locator(f"[data-prior='{code}']").fill(str(share))
             page.locator(f"[data-prior='{code}']").press("Enter")
-        check_matrix(page, proba, truth, costs, np.array([0.2, 0.2, 0.2, 0.4]), loose=True)
+        words = shlex.split(page.locator("[data-part=matrix-command]").text_content())
+        assert words[-2] == "--prior"
+        prior = np.array([float(share) for share in words[-1].split(",")])
+        assert abs(prior.sum() - 1) < 1e-9
+        check_matrix(page, proba, truth, costs, prior)
         page.locator("[data-cost='3,0']").fill("-1")
         assert page.locator("[data-cost='3,0']").get_attribute("aria-invalid") == "true"
         assert page.said == []
         assert page.evaluate("window.broken") is None
 
 
-def check_matrix(page, proba, truth, costs, prior, loose=False):
-    if loose:  # typed one by one, each share is scaled by the sum at that time: read what the page has
-        words = shlex.split(page.locator("[data-part=matrix-command]").text_content())
-        assert words[-2] == "--prior"
-        prior = np.array([float(v) for v in words[-1].split(",")])
-        prior = prior / prior.sum()
+def check_matrix(page, proba, truth, costs, prior):
     called = Decision(costs, prior).codes(correct_prior(proba, SHARES, prior))
     counts = np.bincount(4 * truth + called, minlength=16).reshape(4, 4)
     rates = counts / counts.sum(axis=1, keepdims=True)
     found = page.locator("[data-count]").evaluate_all("nodes => nodes.map(n => Number(n.dataset.value))")
-    tolerance = 1 if loose else 1e-6
-    np.testing.assert_allclose(np.reshape(found, (4, 4)), 1e4 * prior[:, None] * rates, atol=tolerance)
+    np.testing.assert_allclose(np.reshape(found, (4, 4)), 1e4 * prior[:, None] * rates, atol=1e-6)
     cost = page.locator("[data-part=matrix-cost]")
     wanted = float((prior[:, None] * rates * costs).sum())
-    assert float(cost.get_attribute("data-value")) == pytest.approx(wanted, abs=1e-2 if loose else 1e-6)
+    assert float(cost.get_attribute("data-value")) == pytest.approx(wanted, abs=1e-6)
     assert float(cost.get_attribute("data-low")) < wanted < float(cost.get_attribute("data-high"))
 
 

@@ -27,6 +27,7 @@ from equipoise.report import (
     Text,
     new_figure,
     plain,
+    scatter,
 )
 from equipoise.report.as_json import to_plain
 
@@ -129,9 +130,7 @@ def test_write_is_whole(tmp_path):
 
 
 def test_a_plotly_figure_becomes_plain_values():
-    import plotly.graph_objects as go
-
-    figure = Figure(new_figure(go.Scatter(x=np.arange(2), y=[0.5, 1.0]), x="a", y="b"))
+    figure = Figure(new_figure(scatter(x=np.arange(2), y=[0.5, 1.0]), x="a", y="b"))
     payload = figure.payload()
     assert payload["layout"]["xaxis"]["title"]["text"] == "a"
     json.dumps(payload)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from equipoise.report import COLORS, PALETTE
+from equipoise.report import COLORS, PALETTE, new_axes
 
 _SYMBOLS = {"gamma": "γ", "tau": "τ", "alpha": "α", "phi": "φ"}
 
@@ -136,20 +136,10 @@ def plot_training_maps(
 
 
 def _panels(count: int, width: float = 3.3, most: int = 4) -> tuple[Any, Any]:
-    from matplotlib.figure import Figure
-
     across = min(count, most)
     down = -(-count // across)
-    figure = Figure(figsize=(width * across, 2.8 * down), layout="constrained")
-    axes = np.ravel(figure.subplots(down, across))
-    for ax in axes:
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.grid(color=COLORS["grid"])
-        ax.set_axisbelow(True)
-        ax.tick_params(labelsize=7)
-    for ax in axes[count:]:
-        ax.axis("off")
-    return figure, axes
+    figure, axes = new_axes(width * across, 2.8 * down, down, across, count)
+    return figure, np.atleast_1d(axes)
 
 
 def _shades(count: int) -> list[Any]:

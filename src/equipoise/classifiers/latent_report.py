@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from equipoise._core.checks import FloatArray, IntArray
 from equipoise._core.random import as_generator
-from equipoise.report import Facts, Note, Picture, Report, Section, Table, Text
+from equipoise.report import PALETTE, Facts, Note, Picture, Report, Section, Table, Text, literal, new_axes
 from equipoise.theory.mixing import (
     linearly_separable,
     lipschitz_bound,
@@ -163,17 +163,15 @@ def latent_picture(
     z: FloatArray, codes: IntArray, classes: npt.NDArray[Any], rng: np.random.Generator
 ) -> Picture:
     """The two leading principal components, at most ``ROWS_OF_A_CLASS`` points a class."""
-    from matplotlib.figure import Figure
-
     picked = [_at_most(np.flatnonzero(codes == code), ROWS_OF_A_CLASS, rng) for code in np.unique(codes)]
     centered = z - z[np.concatenate(picked)].mean(axis=0)
     axes = np.linalg.svd(centered[np.concatenate(picked)], full_matrices=False)[2][:2]
-    figure = Figure(figsize=(6.4, 4.8), layout="constrained")
-    panel = figure.add_subplot()
+    figure, panel = new_axes(6.4, 4.8)
     for code, rows in zip(np.unique(codes), picked, strict=True):
         at = centered[rows] @ axes.T
         across = at[:, 1] if at.shape[1] > 1 else np.zeros(len(at))
-        panel.scatter(at[:, 0], across, s=6, alpha=0.6, color=f"C{code % 10}", label=str(classes[code]))
+        look = {"color": PALETTE[code % len(PALETTE)], "label": literal(classes[code])}
+        panel.scatter(at[:, 0], across, s=6, alpha=0.6, **look)
     panel.set_xlabel("first principal component")
     panel.set_ylabel("second principal component")
     panel.legend(markerscale=2, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.report import COLORS, PALETTE
+from equipoise.report import PALETTE, literal, new_axes
 
 if TYPE_CHECKING:
     from equipoise.classifiers.meta import MetaClassifier
@@ -17,7 +17,7 @@ _MOST_LINES = 10
 def plot_offset_curve(classifier: MetaClassifier) -> Any:
     """Learned h against p(z|x), a line for each share of forgetting; a matplotlib figure."""
     curve = classifier.offset_curve()
-    figure, ax = _new()
+    figure, ax = new_axes(6.5, 3.6)
     for color, (share, h) in zip(PALETTE, curve.items(), strict=False):
         ax.plot(curve.index, h, color=color, label=f"forgotten in {share:.0%} of visits")
     ax.set(xlabel="p(z|x), with p(y|x) = 1 − p(z|x)", ylabel="learned h(x, z)", xlim=(0, 1))
@@ -28,7 +28,7 @@ def plot_offset_curve(classifier: MetaClassifier) -> Any:
 def plot_weight_curve(classifier: MetaClassifier) -> Any:
     """The weight of a sample against its loss, as Meta-Weight-Net learned it."""
     curve = classifier.weight_curve()
-    figure, ax = _new()
+    figure, ax = new_axes(6.5, 3.6)
     ax.plot(curve.index, curve, color=PALETTE[0])
     ax.set(xlabel="loss of the sample, −log p(y|x)", ylabel="learned weight, before normalization")
     return figure
@@ -38,11 +38,11 @@ def plot_scatter(classifier: MetaClassifier) -> Any:
     """The class-scatter matrix DS_yz as a heat map."""
     scatter = classifier.scatter()
     size = min(max(4.2, 0.42 * len(scatter) + 2), 12)
-    figure, ax = _new(size + 0.8, size)
+    figure, ax = new_axes(size + 0.8, size)
     ax.grid(False)
     values = np.ma.masked_where(np.eye(len(scatter), dtype=bool), scatter.to_numpy())
     image = ax.imshow(values, cmap="viridis")
-    names = [_safe(name) for name in scatter.index]
+    names = [literal(name) for name in scatter.index]
     ax.set_xticks(range(len(names)), names, rotation=45, ha="right")
     ax.set_yticks(range(len(names)), names)
     ax.set(xlabel="against class z", ylabel="class y")
@@ -58,9 +58,9 @@ def plot_weights_over_time(classifier: MetaClassifier) -> Any:
         order = np.r_[order[: _MOST_LINES // 2], order[-_MOST_LINES // 2 :]]
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    figure, ax = _new()
+    figure, ax = new_axes(6.5, 3.6)
     for color, code in zip(PALETTE, order, strict=False):
-        name = f"{_safe(weights.columns[code])} ({classifier.data_prior_[code]:.1%} of the data)"
+        name = f"{literal(weights.columns[code])} ({classifier.data_prior_[code]:.1%} of the data)"
         ax.plot(weights.index, weights.iloc[:, code], color=color, marker=".", label=name)
     ax.set(xlabel="epoch", ylabel="pull on the true logit\n(cross-entropy = 1)", yscale="log")
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -69,19 +69,3 @@ def plot_weights_over_time(classifier: MetaClassifier) -> Any:
     ax.xaxis.get_major_locator().set_params(integer=True)
     figure.legend(loc="outside right center", frameon=False, fontsize=8)
     return figure
-
-
-def _safe(name: object) -> str:
-    """Text as it is: matplotlib would read dollar signs as mathematics."""
-    return str(name).replace("$", r"\$")[:40]
-
-
-def _new(width: float = 6.5, height: float = 3.6) -> tuple[Any, Any]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    ax = figure.subplots()
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(color=COLORS["grid"])
-    ax.set_axisbelow(True)
-    return figure, ax

@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from equipoise._core.checks import FloatArray
+from equipoise.report import PALETTE, new_axes
 from equipoise.theory.anomaly import (
     SaddlePoint,
     boundary_densities,
@@ -23,7 +24,6 @@ from equipoise.theory.anomaly import (
     teacher_bias,
 )
 
-_COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#444444")
 _SHOWN = {
     "balanced_accuracy": "balanced accuracy",
     "accuracy": "accuracy",
@@ -37,11 +37,8 @@ _FRACTIONS = np.linspace(0.01, 0.99, 99)
 
 
 def _canvas(rows: int, columns: int, width: float = 5.2, height: float = 4.0) -> tuple[Figure, FloatArray]:
-    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False)
-    for axis in axes.ravel():
-        axis.grid(alpha=0.25)
-    return figure, axes
+    figure, axes = new_axes(width * columns, height * rows, rows, columns)
+    return figure, np.reshape(axes, (rows, columns))
 
 
 def _solve(alpha: float, noise: float, biases: Iterable[float], **options: Any) -> SaddlePoint:
@@ -73,7 +70,7 @@ def _overlap_panel(
     own = solve_saddle(alpha, noise, np.array(biases), np.clip(intrinsic_fraction(np.array(biases)), 1e-3, 1))
     inset = axis.inset_axes((0.33, 0.08, 0.36, 0.36), xlim=(zoom[0], zoom[1]), ylim=(zoom[2], zoom[3]))
     inset.tick_params(labelsize=7)
-    for k, (b0, color) in enumerate(zip(biases, _COLORS, strict=False)):
+    for k, (b0, color) in enumerate(zip(biases, PALETTE, strict=False)):
         for where in (axis, inset):
             where.plot(
                 _FRACTIONS,
@@ -95,7 +92,7 @@ def _overlap_panel(
 def _bias_panel(axis: Axes, alpha: float, noise: float, biases: tuple[float, ...]) -> None:
     point = _solve(alpha, noise, biases)
     exact = optimal_train_fraction(alpha, noise, np.array(biases), "bias")
-    for k, (b0, color) in enumerate(zip(biases, _COLORS, strict=False)):
+    for k, (b0, color) in enumerate(zip(biases, PALETTE, strict=False)):
         axis.plot(
             _FRACTIONS, _seen(point, point.bias)[k], ".-", ms=3, lw=1, color=color, label=f"b0 = {b0:g}"
         )
@@ -113,7 +110,7 @@ def _metric_panel(
     """Scores over ρ, with their peaks, ρ0, ρ(b*) and ρ(R*)."""
     point = _solve(alpha, noise, [b0])
     scores = point.metrics(test)
-    for name, color in zip(names, _COLORS, strict=False):
+    for name, color in zip(names, PALETTE, strict=False):
         values = _seen(point, getattr(scores, name))[0]
         axis.plot(_FRACTIONS, values, ".-", ms=3, lw=1, color=color, label=_SHOWN[name])
         peak = optimal_train_fraction(alpha, noise, b0, name, test_fraction=test)
@@ -141,7 +138,7 @@ def figure_3() -> Figure:
 
 def _shifted(axis: Axes, settings: Iterable[tuple[float, float, str]], b0: float) -> None:
     """Balanced accuracy below its peak, and where ½ lies from there."""
-    for (alpha, noise, label), color in zip(settings, _COLORS, strict=False):
+    for (alpha, noise, label), color in zip(settings, PALETTE, strict=False):
         best = optimal_train_fraction(alpha, noise, b0, "balanced_accuracy")
         point = _solve(alpha, noise, [b0])
         values = _seen(point, point.metrics(0.5).balanced_accuracy)[0] - float(best.value)
@@ -174,7 +171,7 @@ def figure_5() -> Figure:
     noise = np.geomspace(0.02, 4.0, 60)
     fractions = (0.2, 0.3, 0.5, 0.7, 0.8)
     point = solve_saddle(1.1, noise, -0.6, np.array(fractions)[:, None])
-    for k, (fraction, color) in enumerate(zip(fractions, _COLORS, strict=False)):
+    for k, (fraction, color) in enumerate(zip(fractions, PALETTE, strict=False)):
         label = f"ρ_train = {fraction:g}"
         axes[0, 0].semilogx(
             noise, _seen(point, point.metrics().balanced_accuracy)[k], color=color, label=label
@@ -196,7 +193,7 @@ def figure_7() -> Figure:
     bias = np.linspace(-3, 0, 121)
     scale = boundary_densities(0.0)[0]
     for values, color, label in zip(
-        boundary_densities(bias), _COLORS, ("minority", "majority"), strict=False
+        boundary_densities(bias), PALETTE, ("minority", "majority"), strict=False
     ):
         axes[0, 0].plot(bias, values / scale, color=color, label=label)
     axes[0, 0].set(xlabel="b0", ylabel="density at the boundary, over that at b0 = 0")
@@ -207,7 +204,7 @@ def figure_7() -> Figure:
 def figure_8() -> Figure:
     """A known bias: overlap and accuracy (ρ_test = ρ_train), α = 0.7, T = 0.5"""
     figure, axes = _canvas(1, 2)
-    for b0, color in zip((0.0, -0.2, -0.4, -0.6, -1.0), _COLORS, strict=False):
+    for b0, color in zip((0.0, -0.2, -0.4, -0.6, -1.0), PALETTE, strict=False):
         point = solve_saddle(0.7, 0.5, b0, _FRACTIONS, learn_bias=False)
         accuracy = point.metrics(_FRACTIONS).accuracy
         best = int(point.overlap.argmax())
@@ -240,7 +237,7 @@ def _optima(field: str, label: str) -> Figure:
     """ρ(R*) or R* over α, and over ρ0 at α = 1.1 and 8, all at T = 0.5."""
     figure, axes = _canvas(1, 3)
     alphas = np.geomspace(0.2, 20, 21)
-    for b0, color in zip((-0.6, -1.0, -1.5, -2.0), _COLORS, strict=False):
+    for b0, color in zip((-0.6, -1.0, -1.5, -2.0), PALETTE, strict=False):
         found = optimal_train_fraction(alphas, 0.5, b0)
         axes[0, 0].semilogx(alphas, getattr(found, field), ".-", color=color, label=f"b0 = {b0:g}")
     axes[0, 0].axvline(1.0, color="grey", lw=0.8, ls="--")
@@ -249,7 +246,7 @@ def _optima(field: str, label: str) -> Figure:
     rare = np.concatenate([np.geomspace(3e-7, 0.03, 10), np.linspace(0.05, 0.5, 12)])
     for axis, alpha in zip(axes[0, 1:], (1.1, 8.0), strict=True):
         found = optimal_train_fraction(alpha, 0.5, teacher_bias(rare))
-        axis.semilogx(rare, getattr(found, field), ".-", color=_COLORS[0])
+        axis.semilogx(rare, getattr(found, field), ".-", color=PALETTE[0])
         axis.set(xlabel="ρ0", title=f"α = {alpha:g}")
     for axis in axes[0]:
         axis.set_ylabel(label)
@@ -277,7 +274,7 @@ def figure_12() -> Figure:
         overlap, scores = _seen(point, point.overlap)[0], point.metrics(0.5)
         for row in (0, 1):
             axis = axes[row, column]
-            for name, color in zip(names, _COLORS, strict=False):
+            for name, color in zip(names, PALETTE, strict=False):
                 values = _seen(point, getattr(scores, name))[0]
                 axis.plot(overlap, values, ".-", ms=3, lw=1, color=color, label=_SHOWN[name])
                 if name not in ("recall", "specificity"):
@@ -306,7 +303,7 @@ def figure_13() -> Figure:
     names = ("accuracy", "balanced_accuracy", "recall", "specificity", "precision", "f1", "negative_f1")
     for axis, (alpha, b0) in zip(axes[0], ((1.1, -0.6), (8.0, -1.5)), strict=True):
         scores = solve_saddle(alpha, 0.5, b0, 0.5).metrics(_FRACTIONS)
-        for name, color in zip(names, _COLORS, strict=True):
+        for name, color in zip(names, PALETTE, strict=False):
             style = "--" if name == "balanced_accuracy" else "-"
             axis.plot(_FRACTIONS, getattr(scores, name), style, color=color, label=_SHOWN[name])
         axis.set(xlabel="ρ_test", ylabel="score", title=f"α = {alpha:g}, b0 = {b0:g}, ρ_train = ½")

@@ -11,21 +11,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise._core.checks import FloatArray
+from equipoise.report import COLORS, PALETTE, new_axes
 from equipoise.theory.diffusion import GaussianMixture, RandomFeatures, centroid_overlaps, speciation_time
 from equipoise.theory.diffusion.instances import draw, equivalent_matrix, true_decomposition
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-BLUE, ORANGE, GREEN, RED, GRAY = "#3b6fb6", "#d9822b", "#4c9f70", "#b5423c", "#777777"
-COLORS = (BLUE, ORANGE, GREEN)
+BLUE, ORANGE, GREEN, RED, GRAY = PALETTE[7], PALETTE[1], PALETTE[6], PALETTE[5], COLORS["muted"]
 
 
 def _grid(columns: int, rows: int = 1, width: float = 4.4, height: float = 3.4) -> tuple[Figure, Any]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
-    return figure, figure.subplots(rows, columns, squeeze=False)
+    figure, axes = new_axes(width * columns, height * rows, rows, columns)
+    return figure, np.reshape(axes, (rows, columns))
 
 
 def _pair(
@@ -130,7 +128,7 @@ def _histogram(ax: Any, values: FloatArray, grid: FloatArray, label: str, fill: 
 
 def _window_panels(axes: Any) -> None:
     ratios = np.linspace(0.03, 1.0, 14)
-    for b, color in zip((0.2, 0.5, 0.8), COLORS, strict=True):
+    for b, color in zip((0.2, 0.5, 0.8), (BLUE, ORANGE, GREEN), strict=True):
         found = [RandomFeatures(_pair(b, (0.5, 0.5 * v), None), 1e-3, 60, 30).timescales() for v in ratios]
         axes[0].plot(ratios, [f.generalization_window for f in found], color=color, label=f"b₁ = {b}")
         axes[1].plot(ratios, [f.memorization_window for f in found], color=color)

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import stats
 
 from equipoise.diagnosis._contract import Finding, Sample
-from equipoise.report import COLORS, Figure, new_figure, plain
+from equipoise.report import COLORS, Figure, bar, new_figure, plain
 
 ORDER = 0
 QUESTION = "How rare is the rarest class?"
@@ -25,8 +25,6 @@ def share_interval(count: int, total: int, level: float = 0.95) -> tuple[float, 
 
 
 def ask(sample: Sample) -> Finding:
-    import plotly.graph_objects as go
-
     counts, total = sample.counts, int(sample.counts.sum())
     rare, common = sample.rare, int(counts.argmax())
     low, high = share_interval(int(counts[rare]), total)
@@ -44,7 +42,7 @@ def ask(sample: Sample) -> Finding:
     order = np.argsort(-counts, kind="stable")
     labels = [plain(sample.classes[code], 24) for code in order]
     shades = [COLORS["minority"] if code == rare else COLORS["majority"] for code in order]
-    bars = go.Bar(
+    bars = bar(
         x=labels, y=counts[order], marker_color=shades, text=[f"{c:,}" for c in counts[order]],
         textposition="outside",
         cliponaxis=False, hovertemplate="%{x}: %{y:,} rows<extra></extra>",

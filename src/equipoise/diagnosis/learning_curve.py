@@ -8,7 +8,7 @@ from sklearn.metrics import balanced_accuracy_score
 
 from equipoise._core.checks import FloatArray
 from equipoise.diagnosis._contract import Finding, Sample
-from equipoise.report import COLORS, Figure, new_figure
+from equipoise.report import COLORS, Figure, new_figure, scatter
 
 ORDER = 90
 USUAL_SECONDS = 12
@@ -64,8 +64,6 @@ def extrapolate(
 
 
 def ask(sample: Sample) -> Finding:
-    import plotly.graph_objects as go
-
     rows = sample.rows(MOST, "curve", least=400)
     X, y = sample.encoded(rows), (sample.y[rows] == sample.rare).astype(np.int64)
     if y.sum() < 15:
@@ -90,11 +88,11 @@ def ask(sample: Sample) -> Finding:
     unique = np.unique(sizes)
     means = np.array([scores[sizes == n].mean() for n in unique])
     spread = np.array([scores[sizes == n].std(ddof=1) / np.sqrt((sizes == n).sum()) for n in unique])
-    band = go.Scatter(x=np.concatenate([at, at[::-1]]), y=np.concatenate([high, low[::-1]]), fill="toself",
+    band = scatter(x=np.concatenate([at, at[::-1]]), y=np.concatenate([high, low[::-1]]), fill="toself",
                       fillcolor=COLORS["soft"], line={"width": 0}, name="95 % band", hoverinfo="skip")  # fmt: skip
-    line = go.Scatter(x=at, y=middle, mode="lines", name="fit", line={"color": COLORS["accent"], "dash": "dash"},
+    line = scatter(x=at, y=middle, mode="lines", name="fit", line={"color": COLORS["accent"], "dash": "dash"},
                       hovertemplate="%{x} rare rows: %{y:.3f}<extra></extra>")  # fmt: skip
-    dots = go.Scatter(x=unique, y=means, mode="markers", name="measured",
+    dots = scatter(x=unique, y=means, mode="markers", name="measured",
                       marker={"color": COLORS["minority"], "size": 9},
                       error_y={"type": "data", "array": spread, "thickness": 1.2, "width": 3},
                       hovertemplate="%{x} rare rows: %{y:.3f}<extra></extra>")  # fmt: skip

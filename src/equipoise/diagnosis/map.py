@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from equipoise.diagnosis._contract import Finding, Sample
-from equipoise.report import COLORS, PALETTE, Figure, new_figure, plain
+from equipoise.report import COLORS, PALETTE, Figure, new_figure, plain, scatter
 
 ORDER = 35
 QUESTION = "What does it look like?"
@@ -29,8 +29,6 @@ def plane(X: np.ndarray, mine: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def ask(sample: Sample) -> Finding:
-    import plotly.graph_objects as go
-
     rows = sample.rows(MOST, "map", least=min(150, MOST // (2 * len(sample.classes))))
     X, y = sample.encoded(rows), sample.y[rows]
     points, share = plane(X, y == sample.rare)
@@ -53,7 +51,7 @@ def ask(sample: Sample) -> Finding:
         hover = f"{name}, row %{{customdata}}<extra></extra>"
         across, along = points[mine].T
         style = {"mode": "markers", "name": name, "marker": marker, "hovertemplate": hover}
-        traces.append(go.Scatter(x=across, y=along, customdata=rows[mine], **style))
+        traces.append(scatter(x=across, y=along, customdata=rows[mine], **style))
     figure = new_figure(*traces, x="across the boundary", y="along it")
     figure.update_xaxes(showticklabels=False)
     figure.update_yaxes(showticklabels=False)

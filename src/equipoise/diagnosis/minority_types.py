@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from equipoise.diagnosis._contract import Finding, Sample
-from equipoise.report import COLORS, Figure, new_figure
+from equipoise.report import COLORS, PALETTE, Figure, bar, new_figure
 
 ORDER = 40
 QUESTION = "Where do the rare rows lie: safe among their own, or among the others?"
 MOST = 20_000
 TYPES = ("safe", "borderline", "rare", "outlier")
-SHADES = (COLORS["accent"], "#7fb8bb", "#e9a17f", COLORS["minority"])
+SHADES = (COLORS["accent"], PALETTE[7], PALETTE[3], COLORS["minority"])
 
 
 def neighbor_types(X: np.ndarray, mine: np.ndarray) -> np.ndarray:
@@ -31,8 +31,6 @@ def neighbor_types(X: np.ndarray, mine: np.ndarray) -> np.ndarray:
 
 
 def ask(sample: Sample) -> Finding:
-    import plotly.graph_objects as go
-
     rows = sample.rows(MOST, "types", least=500)
     X, y = sample.encoded(rows), sample.y[rows]
     mine = y == sample.rare
@@ -52,7 +50,7 @@ def ask(sample: Sample) -> Finding:
     else:
         answer += "The boundary region decides: compare treatments there rather than overall."
     bars = [
-        go.Bar(x=[shares[i]], y=[""], name=TYPES[i], orientation="h", marker_color=SHADES[i],
+        bar(x=[shares[i]], y=[""], name=TYPES[i], orientation="h", marker_color=SHADES[i],
                hovertemplate=f"{TYPES[i]}: %{{x:.1%}}<extra></extra>")
         for i in range(4)
     ]  # fmt: skip

@@ -7,7 +7,7 @@ from scipy import stats
 
 from equipoise._core.checks import FloatArray
 from equipoise.diagnosis._contract import Finding, Sample
-from equipoise.report import COLORS, Figure, new_figure, plain
+from equipoise.report import COLORS, Figure, bar, new_figure, plain
 
 ORDER = 30
 USUAL_SECONDS = 2
@@ -29,8 +29,6 @@ def projection(X: FloatArray, mine: np.ndarray, seed: int) -> FloatArray:
 
 def ask(sample: Sample) -> Finding:
     """The rare class's outward skewness: a tail thins out from the boundary on, a group has its own middle."""
-    import plotly.graph_objects as go
-
     rows = sample.rows(MOST, "population", least=500)
     X, y = sample.encoded(rows), sample.y[rows]
     mine = y == sample.rare
@@ -78,7 +76,7 @@ def ask(sample: Sample) -> Finding:
     ):
         density, _ = np.histogram(values, edges, density=True)
         name = plain(sample.classes[code], 24) if code is not None else "the others"
-        traces.append(go.Bar(x=(edges[:-1] + edges[1:]) / 2, y=density, name=name, marker_color=color, opacity=0.75,
+        traces.append(bar(x=(edges[:-1] + edges[1:]) / 2, y=density, name=name, marker_color=color, opacity=0.75,
                              hovertemplate=f"{name}: %{{y:.2f}}<extra></extra>"))  # fmt: skip
     figure = new_figure(*traces, x="position across the boundary (held-out)", y="density in its class",
                         barmode="overlay", bargap=0)  # fmt: skip

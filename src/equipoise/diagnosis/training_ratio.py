@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from equipoise.diagnosis._contract import Finding, Sample
-from equipoise.report import COLORS, Figure, new_figure
+from equipoise.report import COLORS, PALETTE, Figure, new_figure, scatter
 from equipoise.theory.anomaly import solve_saddle, teacher_bias
 
 ORDER = 100
@@ -24,8 +24,6 @@ def effective_dimension(X: np.ndarray) -> float:
 
 def ask(sample: Sample) -> Finding:
     """Balanced accuracy and overlap of the solvable model at the data's own share, size and dimension."""
-    import plotly.graph_objects as go
-
     share = float(sample.counts[sample.rare] / sample.counts.sum())
     share = float(np.clip(share, 1e-4, 0.5 - 1e-6))
     rows = sample.rows(MOST, "ratio", least=200)
@@ -48,16 +46,16 @@ def ask(sample: Sample) -> Finding:
         f"share {loss_own:.3f}."
     )
     lines = [
-        go.Scatter(x=GRID, y=np.round(accuracy[:-1], 4), mode="lines", name="balanced accuracy",
+        scatter(x=GRID, y=np.round(accuracy[:-1], 4), mode="lines", name="balanced accuracy",
                    line={"color": COLORS["accent"], "width": 2.5},
                    hovertemplate="share %{x:.2f}<br>balanced accuracy %{y:.3f}<extra></extra>"),
-        go.Scatter(x=GRID, y=np.round(overlap[:-1], 4), mode="lines", name="overlap R(ρ) with the truth",
-                   line={"color": "#5b5bd6", "width": 2, "dash": "dash"},
+        scatter(x=GRID, y=np.round(overlap[:-1], 4), mode="lines", name="overlap R(ρ) with the truth",
+                   line={"color": PALETTE[2], "width": 2, "dash": "dash"},
                    hovertemplate="share %{x:.2f}<br>overlap %{y:.3f}<extra></extra>"),
-        go.Scatter(x=[share], y=[accuracy[-1]], mode="markers", name="your data",
+        scatter(x=[share], y=[accuracy[-1]], mode="markers", name="your data",
                    marker={"color": COLORS["minority"], "size": 12},
                    hovertemplate=f"your share {share:.3f}<br>balanced accuracy %{{y:.3f}}<extra></extra>"),
-        go.Scatter(x=[GRID[best]], y=[accuracy[best]], mode="markers", name="best",
+        scatter(x=[GRID[best]], y=[accuracy[best]], mode="markers", name="best",
                    marker={"color": COLORS["accent"], "size": 12, "symbol": "star"},
                    hovertemplate="best share %{x:.2f}<br>balanced accuracy %{y:.3f}<extra></extra>"),
     ]  # fmt: skip

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from equipoise.report import COLORS, Picture
-from equipoise.report.figures import FONT
+from equipoise.report.palette import FONT
 
 CELL, GAP, MARGIN, LINE = 46, 8, 66, 18
 ROWS = ("sample", "nearest", "second")

@@ -17,7 +17,7 @@ import pandas as pd
 from scipy import stats
 
 from equipoise._core.checks import FloatArray, check_choice, check_integer
-from equipoise.report import COLORS, PALETTE
+from equipoise.report import COLORS, PALETTE, literal, new_axes
 
 _GAP = "log gap"
 DESCRIPTORS = {
@@ -86,7 +86,7 @@ def plot_gap_against(
     The band resamples pairs and fits again, as in the paper. A hollow point is a bound. A matplotlib figure.
     """
     check_integer("n_bootstrap", n_bootstrap, low=1)
-    figure, (ax,) = _new(6.4, 3.9)
+    figure, ax = new_axes(6.4, 3.9)
     means = _means(runs, [descriptor])
     x, y = means[descriptor].to_numpy(), means["log_gap"].to_numpy()
     if len(x) > 2:
@@ -97,7 +97,9 @@ def plot_gap_against(
     for i, name in enumerate(means.index):
         own = runs[(runs["pair"] == name) & runs["log_gap"].notna()]
         _draw_runs(ax, own[descriptor], own, PALETTE[i % len(PALETTE)])
-        ax.scatter(x[i], y[i], color=PALETTE[i % len(PALETTE)], marker="D", s=52, zorder=4, label=_safe(name))
+        ax.scatter(
+            x[i], y[i], color=PALETTE[i % len(PALETTE)], marker="D", s=52, zorder=4, label=literal(name)
+        )
     ax.axhline(0, color=COLORS["ink"], lw=0.8)
     ax.set(xlabel=label or descriptor, ylabel=f"{_GAP}: above 0 the partner is first")
     figure.legend(loc="outside right center", frameon=False, fontsize=8)
@@ -124,7 +126,7 @@ def _draw_runs(ax: Any, x: Any, own: pd.DataFrame, color: str) -> None:
 
 def plot_gap_by_share(runs: pd.DataFrame) -> Any:
     """The gap over the partner's share, a line a pair: mean and range over the runs (Fig 5c)."""
-    figure, (ax,) = _new(6.4, 3.9)
+    figure, ax = new_axes(6.4, 3.9)
     known = runs[runs["log_gap"].notna()]
     names = list(dict.fromkeys(runs["pair"]))
     for i, name in enumerate(names):
@@ -135,7 +137,7 @@ def plot_gap_by_share(runs: pd.DataFrame) -> Any:
         x = 100 * mean.index.to_numpy(dtype=float) + 0.8 * (i - (len(names) - 1) / 2)
         color = PALETTE[i % len(PALETTE)]
         ax.errorbar(x, mean, [mean - low, high - mean], color=color, marker="o", ms=5, lw=1.4, capsize=3,
-                    label=_safe(name))  # fmt: skip
+                    label=literal(name))  # fmt: skip
     ax.axhline(0, color=COLORS["ink"], lw=0.8)
     ax.set_xticks(100 * np.unique(runs["share"].to_numpy(dtype=float)))
     ax.set(
@@ -150,7 +152,7 @@ def plot_prediction(runs: pd.DataFrame, descriptors: Mapping[str, str] | None = 
     named = dict(DESCRIPTORS if descriptors is None else descriptors)
     means = _means(runs, [*named, "predicted_log_gap"])
     found = agreement(runs, named)
-    figure, axes = _new(3.1 * (len(named) + 1), 3.7, len(named) + 1)
+    figure, axes = new_axes(3.1 * (len(named) + 1), 3.7, 1, len(named) + 1)
     looks: tuple[tuple[str, str, Any], ...] = (
         ("log_gap", "experiment", {"color": PALETTE[0], "marker": "o"}),
         ("predicted_log_gap", "theory", {"color": PALETTE[1], "marker": "s", "ls": "--"}),
@@ -180,27 +182,9 @@ def _draw_against(ax: Any, runs: pd.DataFrame, means: pd.DataFrame, row: Any) ->
         zip(means.index, means["predicted_log_gap"], means["log_gap"], strict=True)
     ):
         ax.scatter(x, y, color=PALETTE[i % len(PALETTE)], marker="D", s=36, zorder=3)
-        ax.annotate(_safe(name), (x, y), xytext=(4, 4), textcoords="offset points", fontsize=8)
+        ax.annotate(literal(name), (x, y), xytext=(4, 4), textcoords="offset points", fontsize=8)
     ax.axhline(0, color=COLORS["ink"], lw=0.8)
     ax.axvline(0, color=COLORS["ink"], lw=0.8)
     ax.margins(x=0.25, y=0.15)
     ax.set(xlabel="log gap in theory", ylabel="log gap in the experiment")
     ax.set_title(f"r {row['pearson_experiment']:+.2f}, ρ {row['spearman_experiment']:+.2f}", fontsize=8)
-
-
-def _safe(text: object) -> str:
-    """matplotlib reads dollar signs as mathematics."""
-    return str(text).replace("$", r"\$")
-
-
-def _new(width: float, height: float, columns: int = 1) -> tuple[Any, Any]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    axes = np.ravel(figure.subplots(1, columns))
-    for ax in axes:
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.grid(color=COLORS["grid"], lw=0.8)
-        ax.set_axisbelow(True)
-        ax.tick_params(labelsize=8)
-    return figure, axes

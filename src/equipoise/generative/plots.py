@@ -11,7 +11,7 @@ import pandas as pd
 
 from equipoise._core.checks import FloatArray
 from equipoise.generative.clock import Clock
-from equipoise.report import COLORS, PALETTE, new_figure, plain
+from equipoise.report import COLORS, PALETTE, new_figure, plain, scatter
 
 
 @dataclass(frozen=True)
@@ -51,17 +51,15 @@ def _log_steps(figure: Any, table: pd.DataFrame) -> None:
 
 def memorized_curves(table: pd.DataFrame, clock: Clock) -> Any:
     """Memorized fraction of each class over the steps, with bands, the threshold and the window (Fig 5a)."""
-    import plotly.graph_objects as go
-
     traces = []
     for code, name in enumerate(clock.names):
         own = _of_class(table, code).dropna(subset=["fraction"])
         x, text = own["step"], plain(name)
         band = {"line": {"width": 0}, "hoverinfo": "skip", "showlegend": False, "mode": "lines"}
         traces += [
-            go.Scatter(x=x, y=own["high"], **band),
-            go.Scatter(x=x, y=own["low"], fill="tonexty", fillcolor=_soft(code), **band),
-            go.Scatter(
+            scatter(x=x, y=own["high"], **band),
+            scatter(x=x, y=own["low"], fill="tonexty", fillcolor=_soft(code), **band),
+            scatter(
                 x=x,
                 y=own["fraction"],
                 name=text,
@@ -103,13 +101,11 @@ def memorized_curves(table: pd.DataFrame, clock: Clock) -> Any:
 
 def error_curves(table: pd.DataFrame, names: Sequence[str]) -> Any:
     """Denoising error of each class on held-out images: falling while the class is learned."""
-    import plotly.graph_objects as go
-
     traces = []
     for code, name in enumerate(names):
         own, text = _of_class(table, code), plain(name)
         traces.append(
-            go.Scatter(
+            scatter(
                 x=own["step"],
                 y=own["held_out_error"],
                 name=text,
@@ -126,14 +122,12 @@ def error_curves(table: pd.DataFrame, names: Sequence[str]) -> Any:
 
 def distance_curves(table: pd.DataFrame, clock: Clock) -> Any:
     """Mean distance of samples to the nearest and the second nearest training image (Fig 11, below)."""
-    import plotly.graph_objects as go
-
     traces = []
     for code, name in enumerate(clock.names):
         own, text = _of_class(table, code), plain(name)
         for column, dash in (("nearest", "solid"), ("second", "dash")):
             traces.append(
-                go.Scatter(
+                scatter(
                     x=own["step"],
                     y=own[column],
                     name=f"{text}, {column}",
@@ -150,8 +144,6 @@ def distance_curves(table: pd.DataFrame, clock: Clock) -> Any:
 
 def gaps_against_variance(points: Sequence[GapPoint], seed: int = 0) -> Any:
     """The gap to the reference class against the other class's variance, with a line and its band (Fig 5b)."""
-    import plotly.graph_objects as go
-
     x = np.array([p.variance for p in points])
     y = np.array([p.gap for p in points])
     traces = []
@@ -161,9 +153,9 @@ def gaps_against_variance(points: Sequence[GapPoint], seed: int = 0) -> Any:
         band = {"line": {"width": 0}, "hoverinfo": "skip", "showlegend": False, "mode": "lines"}
         line = {"color": COLORS["muted"], "dash": "dash", "width": 1.5}
         traces = [
-            go.Scatter(x=grid, y=high, **band),
-            go.Scatter(x=grid, y=low, fill="tonexty", fillcolor="rgba(107,122,136,0.15)", **band),
-            go.Scatter(x=grid, y=_line(x, y, grid), mode="lines", line=line, name="linear fit"),
+            scatter(x=grid, y=high, **band),
+            scatter(x=grid, y=low, fill="tonexty", fillcolor="rgba(86,100,111,0.15)", **band),
+            scatter(x=grid, y=_line(x, y, grid), mode="lines", line=line, name="linear fit"),
         ]
     figure = new_figure(*traces, *_points(points, x), x="variance of the other class", y="gap in steps")
     figure.update_layout(legend_traceorder="normal", showlegend=True)
@@ -173,8 +165,6 @@ def gaps_against_variance(points: Sequence[GapPoint], seed: int = 0) -> Any:
 
 def gaps_against_share(points: Sequence[GapPoint]) -> Any:
     """The gap to the reference class against the other class's share, a line a class (Fig 5c)."""
-    import plotly.graph_objects as go
-
     traces = []
     for number, partner in enumerate(dict.fromkeys(p.partner for p in points)):
         own = sorted((p for p in points if p.partner == partner), key=lambda p: p.share)
@@ -183,7 +173,7 @@ def gaps_against_share(points: Sequence[GapPoint]) -> Any:
             means = [float(np.mean([p.gap for p in own if p.share == share])) for share in shares]
             line = {"color": color(number), "width": 1.5}
             traces.append(
-                go.Scatter(x=shares, y=means, mode="lines", line=line, hoverinfo="skip", showlegend=False)
+                scatter(x=shares, y=means, mode="lines", line=line, hoverinfo="skip", showlegend=False)
             )
     x = np.array([p.share for p in points])
     figure = new_figure(*traces, *_points(points, x), x="share of the other class", y="gap in steps")
@@ -194,8 +184,6 @@ def gaps_against_share(points: Sequence[GapPoint]) -> Any:
 
 
 def _points(points: Sequence[GapPoint], x: FloatArray) -> list[Any]:
-    import plotly.graph_objects as go
-
     traces = []
     for number, partner in enumerate(dict.fromkeys(p.partner for p in points)):
         rows = [i for i, p in enumerate(points) if p.partner == partner]
@@ -208,7 +196,7 @@ def _points(points: Sequence[GapPoint], x: FloatArray) -> list[Any]:
             "thickness": 1.2,
         }
         traces.append(
-            go.Scatter(
+            scatter(
                 x=x[rows],
                 y=[p.gap for p in own],
                 error_y=spread,

@@ -10,7 +10,8 @@ figures), :class:`Table`, :class:`Ranking` (estimates with intervals on one scal
 :class:`Picture` (a still SVG), :class:`Gallery` (small pictures), :class:`LiveOperatingPoint` (sliders),
 :class:`Links` (an index), :class:`Code`, :class:`Row` (side by side), :class:`Details` (folded away).
 A cell of a table is a text, a number (formatted by the column's ``formats`` entry) or an :class:`Interval`.
-All text is escaped. Text from users that goes *into* a plotly figure passes through :func:`plain`.
+All text is escaped. Text from users that goes *into* a plotly figure passes through :func:`plain`,
+into a matplotlib figure through :func:`literal`. :func:`new_figure` and :func:`new_axes` give both the same look.
 Words in a report's ``terms`` are explained where they first stand.
 """
 
@@ -34,16 +35,19 @@ from equipoise.report.blocks import (
     Text,
 )
 from equipoise.report.document import Report, Section
-from equipoise.report.figures import new_figure, plain
+from equipoise.report.figures import Chart, bar, heatmap, new_figure, plain, scatter
 from equipoise.report.operating import LiveOperatingPoint
-from equipoise.report.palette import COLORS, PALETTE
+from equipoise.report.palette import COLORS, PALETTE, SHADES
+from equipoise.report.still import literal, new_axes, plot_critical_difference
 from equipoise.report.terms import TERMS, Term
 
 __all__ = [
     "COLORS",
     "PALETTE",
+    "SHADES",
     "TERMS",
     "Block",
+    "Chart",
     "Code",
     "Details",
     "Facts",
@@ -62,6 +66,12 @@ __all__ = [
     "Table",
     "Term",
     "Text",
+    "bar",
+    "heatmap",
+    "literal",
+    "new_axes",
     "new_figure",
     "plain",
+    "plot_critical_difference",
+    "scatter",
 ]

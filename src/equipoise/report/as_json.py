@@ -35,7 +35,7 @@ def to_plain(value: Any) -> Any:
         return {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, Mapping):
         return {str(key): to_plain(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray):
+    if hasattr(value, "tolist") and not isinstance(value, np.generic):  # arrays, and pandas' columns
         return to_plain(value.tolist())
     if isinstance(value, (list, tuple, set, frozenset)):
         return [to_plain(item) for item in value]

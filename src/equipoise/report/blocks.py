@@ -130,8 +130,9 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A plotly figure (or its ``{"data": …, "layout": …}``), a caption, and a text for those who cannot
-    see it.
+    """A figure from :func:`~equipoise.report.new_figure`, a caption, and a text for those who cannot see it.
+
+    A figure of the package plotly, or its ``{"data": …, "layout": …}``, will do as well.
     """
 
     figure: Any
@@ -141,14 +142,18 @@ class Figure:
     kind: str = field(default="figure", init=False)
 
     def payload(self) -> dict[str, Any]:
-        """The figure as plain JSON values."""
+        """The figure as plain JSON values, numbers to seven digits."""
         import json
 
-        if hasattr(self.figure, "to_json"):
-            spec = json.loads(self.figure.to_json())
-        else:
-            spec = dict(self.figure)
-        return {"data": spec.get("data", []), "layout": spec.get("layout", {})}
+        from equipoise.report.as_json import to_plain
+
+        spec = json.loads(self.figure.to_json()) if hasattr(self.figure, "to_json") else self.figure
+        if not isinstance(spec, Mapping):
+            spec = {"data": spec.data, "layout": spec.layout}
+        return {
+            "data": _rounded(to_plain(spec.get("data", []))),
+            "layout": _rounded(to_plain(spec.get("layout", {}))),
+        }
 
 
 @dataclass(frozen=True)
@@ -325,6 +330,14 @@ def inner_blocks(blocks: Iterable[Block]) -> Iterator[Block]:
         yield block
         if isinstance(block, (Row, Details)):
             yield from inner_blocks(block.blocks)
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.7g}")
+    if isinstance(value, list):
+        return [_rounded(item) for item in value]
+    return {key: _rounded(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def clip(text: object, limit: int) -> str:

@@ -1,14 +1,20 @@
-"""One look for all figures."""
+"""Figures that a page draws: traces and a layout as plain values, for the plot library that the page carries.
+
+The look (fonts, grid, colors by day and by night) is put on in the page, so a figure says only what is its own.
+Nested settings may be written with an underscore: ``xaxis_range=[0, 1]`` is ``xaxis={"range": [0, 1]}``.
+"""
 
 from __future__ import annotations
 
 import html
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from equipoise.report.blocks import clip
-from equipoise.report.palette import COLORS, FONT, PALETTE
 
-__all__ = ["COLORS", "FONT", "PALETTE", "new_figure", "plain"]
+Trace = dict[str, Any]
+_NESTED = ("xaxis", "yaxis", "margin", "legend", "marker", "line", "title", "font")
 
 
 def plain(text: object, limit: int = 60) -> str:
@@ -20,28 +26,94 @@ def plain(text: object, limit: int = 60) -> str:
     return html.escape(clip(" ".join(str(text).split()), limit), quote=False)
 
 
-def new_figure(*traces: Any, x: str = "", y: str = "", **layout: Any) -> Any:
-    """A plotly figure in the house's look: axis titles ``x`` and ``y``, further ``layout`` settings."""
-    import plotly.graph_objects as go
+def _merge(target: dict[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings put into a nested dictionary, those with an underscore one level down."""
+    for key, value in settings.items():
+        head, _, rest = key.partition("_")
+        if rest and head in _NESTED:
+            key, value = head, {rest: value}
+        if isinstance(value, Mapping):
+            value = _merge(dict(target.get(key) or {}), value)
+        target[key] = value
+    return target
 
-    axis: dict[str, Any] = {
-        "gridcolor": COLORS["grid"], "zeroline": False, "linecolor": COLORS["muted"], "ticks": "outside",
-        "tickcolor": COLORS["muted"], "ticklen": 4, "automargin": True, "title": {"standoff": 8},
-    }  # fmt: skip
-    figure = go.Figure(list(traces))
-    figure.update_layout(
-        template="none",
-        font={"family": FONT, "size": 13, "color": COLORS["ink"]},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        colorway=PALETTE,
-        margin={"l": 56, "r": 16, "t": 12, "b": 48},
-        hoverlabel={"bgcolor": "white", "font": {"family": FONT}},
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-        xaxis=axis,
-        yaxis=axis,
-    )
-    figure.update_xaxes(title_text=x)
-    figure.update_yaxes(title_text=y)
+
+def scatter(**settings: Any) -> Trace:
+    """Lines or markers: ``x``, ``y``, ``mode``, ``name`` and whatever else plotly's ``scatter`` knows.
+
+    >>> scatter(x=[1], y=[2], marker_color="red")
+    {'type': 'scatter', 'x': [1], 'y': [2], 'marker': {'color': 'red'}}
+    """
+    return _merge({"type": "scatter"}, settings)
+
+
+def bar(**settings: Any) -> Trace:
+    """Bars, with the settings of plotly's ``bar``."""
+    return _merge({"type": "bar"}, settings)
+
+
+def heatmap(**settings: Any) -> Trace:
+    """A heat map, with the settings of plotly's ``heatmap``."""
+    return _merge({"type": "heatmap"}, settings)
+
+
+@dataclass
+class Chart:
+    """Traces and a layout. Make one with :func:`new_figure`; the methods are named as plotly's own."""
+
+    data: list[Any]
+    layout: dict[str, Any] = field(default_factory=dict)
+
+    def update_layout(self, **settings: Any) -> None:
+        _merge(self.layout, settings)
+
+    def update_xaxes(self, **settings: Any) -> None:
+        _merge(self.layout, {"xaxis": settings})
+
+    def update_yaxes(self, **settings: Any) -> None:
+        _merge(self.layout, {"yaxis": settings})
+
+    def add_hline(self, y: float, **style: Any) -> None:
+        """A level line across the whole plot."""
+        self._add_shape(type="line", xref="paper", x0=0, x1=1, y0=y, y1=y, **style)
+
+    def add_vline(self, x: float, **style: Any) -> None:
+        """An upright line over the whole plot."""
+        self._add_shape(type="line", yref="paper", y0=0, y1=1, x0=x, x1=x, **style)
+
+    def add_vrect(self, x0: float, x1: float, **style: Any) -> None:
+        """An upright band over the whole plot."""
+        self._add_shape(type="rect", yref="paper", y0=0, y1=1, x0=x0, x1=x1, **style)
+
+    def add_annotation(self, **settings: Any) -> None:
+        self.layout.setdefault("annotations", []).append(_merge({}, settings))
+
+    def _add_shape(self, **settings: Any) -> None:
+        self.layout.setdefault("shapes", []).append(_merge({}, settings))
+
+
+def new_figure(*traces: Any, x: str = "", y: str = "", **layout: Any) -> Chart:
+    """A figure for a page.
+
+    Parameters
+    ----------
+    traces
+        From :func:`scatter`, :func:`bar` and :func:`heatmap`.
+    x, y
+        Titles of the axes.
+    layout
+        Further settings of plotly's layout.
+
+    Returns
+    -------
+    Chart
+
+    Examples
+    --------
+    >>> figure = new_figure(scatter(x=[0, 1], y=[0, 1]), x="time", xaxis_range=[0, 2])
+    >>> figure.layout["xaxis"]
+    {'title': {'text': 'time'}, 'range': [0, 2]}
+    """
+    figure = Chart(list(traces), {"xaxis": {"title": {"text": x}}, "yaxis": {"title": {"text": y}}})
     figure.update_layout(**layout)
     return figure

@@ -162,7 +162,8 @@ class LiveOperatingPoint:
         What errors cost: of a false alarm and of a miss, or a matrix (truth by call). By default the losses of
         the decision, which say what it acts for.
     alerts
-        How many alerts of 10,000 cases there is capacity for, if that is limited.
+        The capacity for alerts, if it is limited: a share of the cases (below 1), or a number out of as many cases
+        as rows are held out.
     model
         The model folder, for the command that the page offers.
 
@@ -240,6 +241,13 @@ class LiveOperatingPoint:
         """Whether some distinct probabilities are no thresholds on the page."""
         return not all(curve.is_whole for curve in self.curves)
 
+    @property
+    def capacity(self) -> float:
+        """How many of 10,000 cases may raise an alert."""
+        if self.alerts is None:
+            return CASES
+        return min(CASES, CASES * self.alerts / (1 if self.alerts < 1 else self.rows))
+
     def pair_cost(self, code: int) -> tuple[float, float]:
         """Costs of a false alarm and of a miss of one class against the rest, above those of being right."""
         extra = self.costs - np.diag(self.costs)[:, None]
@@ -284,7 +292,7 @@ class LiveOperatingPoint:
             "prior": np.asarray(self.decision.prior, dtype=np.float64).tolist(),
             "start": [{"threshold": self.threshold(c), "cost": list(self.pair_cost(c))} for c in self.codes],
             "follows_cost": follows and self.cost is not None,
-            "alerts": self.alerts,
+            "alerts": self.capacity,
             "model": self.model,
             "matrix": self._matrix() if self.has_matrix else None,
         }

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from equipoise.metrics.significance import Comparison, plot_critical_difference
-from equipoise.report import COLORS, PALETTE, Picture
+from equipoise.metrics.significance import Comparison
+from equipoise.report import PALETTE, Picture, literal, new_axes, plot_critical_difference
 from equipoise.studies.scores import Layout, Scores, direction
 
 _MOST_PANELS = 6
@@ -35,7 +35,7 @@ def time_quality_picture(frame: pd.DataFrame, layout: Layout, scores: Scores, na
     quality = scores.complete.mean() if len(scores.complete) else scores.mean.mean()
     for i, method in enumerate(quality.index):
         look = {"color": PALETTE[i % len(PALETTE)], "marker": _MARKERS[i // len(PALETTE) % len(_MARKERS)]}
-        ax.scatter(seconds[method], quality[method], s=46, zorder=3, label=_safe(method), **look)
+        ax.scatter(seconds[method], quality[method], s=46, zorder=3, label=literal(method), **look)
     ax.set_xscale("log")
     ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     ax.xaxis.set_major_formatter("{x:g}")
@@ -56,18 +56,16 @@ def curves_picture(frame: pd.DataFrame, layout: Layout, curve: str, name: str) -
     columns = min(3, len(blocks))
     rows = -(-len(blocks) // columns)
     width = 3.0 if columns > 1 else 4.2
-    figure, axes = new_axes(width * columns + 2.6, 2.6 * rows + 0.3, rows, columns)
+    figure, axes = new_axes(width * columns + 2.6, 2.6 * rows + 0.3, rows, columns, len(blocks))
     axes = np.atleast_1d(axes)
     for ax, block in zip(axes, blocks, strict=False):
-        ax.set_title(_safe(block), fontsize=9)
+        ax.set_title(literal(block), fontsize=9)
         for i, method in enumerate(methods):
             values = frame.loc[(layout.block == block) & (layout.method == method), curve]
             turn, color = divmod(i, len(PALETTE))
             look = {"color": PALETTE[color], "linestyle": _LINES[turn % len(_LINES)]}
-            _draw_curve(ax, values, _safe(method), look, band=len(methods) <= _MOST_BANDS)
+            _draw_curve(ax, values, literal(method), look, band=len(methods) <= _MOST_BANDS)
         ax.set_xlabel("step")
-    for ax in axes[len(blocks) :]:
-        ax.axis("off")
     axes[0].set_ylabel(curve)
     lines = {line.get_label(): line for ax in axes for line in ax.get_lines()}
     figure.legend(lines.values(), lines, loc="outside right center", fontsize=8, frameon=False)
@@ -93,22 +91,3 @@ def _draw_curve(ax: Any, values: Sequence[Any], label: str, look: dict[str, Any]
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     if band and len(table) > 1:
         ax.fill_between(steps, mean - spread, mean + spread, color=look["color"], alpha=0.15, lw=0)
-
-
-def _safe(text: object) -> str:
-    """matplotlib reads dollar signs as mathematics."""
-    return str(text).replace("$", r"\$")
-
-
-def new_axes(width: float, height: float, rows: int = 1, columns: int = 1) -> tuple[Any, Any]:
-    """A figure in the house's look and its axes, row by row; the axis itself if there is one."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    axes = np.ravel(figure.subplots(rows, columns))
-    for ax in axes:
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.grid(color=COLORS["grid"], lw=0.8)
-        ax.set_axisbelow(True)
-        ax.tick_params(labelsize=8)
-    return figure, axes[0] if rows * columns == 1 else axes

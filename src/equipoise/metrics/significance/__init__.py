@@ -6,7 +6,6 @@ Scores come as a table with a row a data set and a column a method, a ``DataFram
 from __future__ import annotations
 
 from equipoise.metrics.significance.bayes import Posterior, bayesian_signed_rank, correlated_t
-from equipoise.metrics.significance.diagram import plot_critical_difference
 from equipoise.metrics.significance.effects import (
     cliffs_delta,
     cohens_d,
@@ -40,7 +39,6 @@ __all__ = [
     "friedman",
     "holm",
     "pairwise",
-    "plot_critical_difference",
     "rank_biserial",
     "rank_groups",
     "shaffer",

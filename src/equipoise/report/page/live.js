@@ -157,6 +157,11 @@
 
   function few(x) { return Number(Number(x).toPrecision(4)); }
 
+  // Numbers that a slider may take: three digits, of what is left to 1 if that is less.
+  function tidy(x) { return Number(x.toPrecision(3)); }
+
+  function tidyShare(x) { return x < 0.5 ? tidy(x) : Number((1 - tidy(1 - x)).toPrecision(12)); }
+
   function whole(x) {
     if (x === 0 || Math.abs(x) >= 9.95) { return Math.round(x).toLocaleString("en-US"); }
     return x < 0.05 ? "under 0.1" : x.toFixed(1);
@@ -182,10 +187,10 @@
   // One class against the rest -----------------------------------------------------------------------------
 
   const SCALES = {
-    threshold: { to: (x) => 1 / (1 + Math.exp(-x)), from: (y) => Math.log(y / (1 - y)), words: (y) => "probability " + few(y) },
-    ratio: { to: (x) => 10 ** x, from: Math.log10, words: (y) => "a miss costs " + few(y) + " false alarms" },
-    prior: { to: (x) => 1 / (1 + Math.exp(-x)), from: (y) => Math.log(y / (1 - y)), words: (y) => percent(y) + " of the cases" },
-    alerts: { to: (x) => 10 ** x, from: Math.log10, words: (y) => (y >= CASES ? "no limit" : whole(y) + " of 10,000 cases") },
+    threshold: { to: (x) => tidyShare(1 / (1 + Math.exp(-x))), from: (y) => Math.log(y / (1 - y)), words: (y) => "probability " + few(y) },
+    ratio: { to: (x) => tidy(10 ** x), from: Math.log10, words: (y) => "a miss costs " + few(y) + " false alarms" },
+    prior: { to: (x) => tidyShare(1 / (1 + Math.exp(-x))), from: (y) => Math.log(y / (1 - y)), words: (y) => percent(y) + " of the cases" },
+    alerts: { to: (x) => tidy(10 ** x), from: Math.log10, words: (y) => (y >= CASES ? "no limit" : whole(y) + " of 10,000 cases") },
   };
 
   function operatingPanel(root, data) {
@@ -200,7 +205,7 @@
       const given = data.start[which];
       state = {
         threshold: given.threshold, cost: given.cost.slice(), prior: data.prior[code],
-        alerts: data.alerts === null ? CASES : data.alerts, followsCost: data.follows_cost,
+        alerts: data.alerts, followsCost: data.follows_cost,
       };
       start = Object.assign({}, state, { cost: state.cost.slice() });
       update();
@@ -217,7 +222,7 @@
 
     Object.keys(SCALES).forEach((name) => {
       const slider = find(name), box = find(name + "-box");
-      slider.addEventListener("input", () => read(name, few(SCALES[name].to(Number(slider.value)))));
+      slider.addEventListener("input", () => read(name, SCALES[name].to(Number(slider.value))));
       box.addEventListener("change", () => read(name, Number(box.value) / (name === "prior" ? 100 : 1)));
     });
     if (picker) { picker.addEventListener("change", () => { which = picker.selectedIndex; begin(); }); }
@@ -288,7 +293,7 @@
       } else {
         parts.push(state.followsCost ? "--cost fp=" + state.cost[0] + ",fn=" + state.cost[1] : "--threshold " + settled.threshold);
       }
-      if (state.prior !== data.data_prior[code]) { parts.push("--prior " + state.prior); }
+      if (state.prior !== data.prior[code]) { parts.push("--prior " + state.prior); }
       return parts.join(" ");
     }
 
@@ -390,9 +395,9 @@
       const total = find("matrix-cost");
       total.dataset.value = mean; total.dataset.low = Math.max(mean - half, 0); total.dataset.high = mean + half;
       total.textContent = money(mean) + " (" + money(Math.max(mean - half, 0)) + " to " + money(mean + half) + ")";
-      const moved = prior.some((p, t) => Math.abs(p - data.data_prior[t]) > 1e-12);
-      find("matrix-command").textContent = ["equipoise retune", quoted(data.model), "--cost '" + JSON.stringify(cost) + "'"]
-        .concat(moved ? ["--prior " + prior.map((p) => few(p)).join(",")] : []).join(" ");
+      const moved = prior.some((p, t) => Math.abs(p - data.prior[t]) > 1e-12);
+      find("matrix-command").textContent = ["equipoise retune", quoted(data.model), "--cost '" + cost.map((row) => row.join(",")).join(";") + "'"]
+        .concat(moved ? ["--prior " + prior.map((p) => Number(p.toPrecision(12))).join(",")] : []).join(" ");
     }
 
     function read() {
