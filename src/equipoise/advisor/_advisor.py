@@ -131,7 +131,10 @@ class Advisor(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    # Fitting
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
     def fit(
         self, X: Any, y: Any, *, groups: npt.ArrayLike | None = None, time: npt.ArrayLike | None = None
@@ -281,8 +284,6 @@ class Advisor(ClassifierMixin, BaseEstimator):
             self.decision_, self.held_out_, y, data_prior=table.prior, row_costs=held.row_costs, called=calls
         )
 
-    # Using
-
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of the sorted classes, at the wanted prior."""
         return self._proba(X)[:, self._order]
@@ -310,9 +311,9 @@ class Advisor(ClassifierMixin, BaseEstimator):
 
     def _set_classes(self, labels: Sequence[Any]) -> None:
         """The labels in scikit-learn's order, and the column of each among the inner ones."""
-        try:
+        if len({type(label) for label in labels}) == 1:
             self.classes_ = np.unique(np.array(labels))
-        except TypeError:  # labels of several types have no order but that of their texts
+        else:  # labels of several types have no order but that of their texts
             self.classes_ = np.array(sorted(labels, key=str), dtype=object)
         place = {label: code for code, label in enumerate(labels)}
         self._order = np.array([place[_plain(label)] for label in self.classes_], dtype=np.int64)
@@ -385,8 +386,6 @@ class Advisor(ClassifierMixin, BaseEstimator):
         from equipoise.advisor.model import save_advisor
 
         return save_advisor(self, folder)
-
-    # Reading the wishes
 
     def _wish(self) -> Wish:
         return Wish.make(

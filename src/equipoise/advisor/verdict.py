@@ -11,7 +11,7 @@ from scipy import stats
 from sklearn.metrics import average_precision_score
 
 from equipoise._core.checks import FloatArray, IntArray
-from equipoise.metrics import Decision, UnmetWish, Wish, choose_decision, judge_decision
+from equipoise.metrics import Decision, UnmetWish, Wish, choose_decision
 from equipoise.metrics.wishes import RowCosts
 
 ENSEMBLE = "ensemble"
@@ -191,9 +191,11 @@ def _judge(
     sign = -1.0 if metric in SMALLER_IS_BETTER else 1.0
     values = sign * board.loc[names, metric]
     best = str(values.idxmax())
-    if ENSEMBLE in names and values[ENSEMBLE] >= values[best] - TIE:
-        best = ENSEMBLE
     error = float(board[f"{metric}_error"][best]) / np.sqrt(2)
+    if ENSEMBLE in names and values[ENSEMBLE] >= values[best] - max(
+        error if np.isfinite(error) else 0.0, TIE
+    ):
+        best = ENSEMBLE  # the highest of many that are level owes its place to luck
     near = [n for n in names if values[n] >= values[best] - (error if np.isfinite(error) else 0.0)]
     simple = min(near, key=lambda n: (simplicity.get(n, 99), -values[n]))
     if simplicity.get(simple, 99) >= simplicity.get(best, 99):
@@ -209,4 +211,4 @@ def _judge(
     return Verdict(best, metric, simple, difference, difference - reach, difference + reach)
 
 
-__all__ = ["ALWAYS", "ENSEMBLE", "NEVER", "HeldOut", "Verdict", "judge_decision", "make_leaderboard"]
+__all__ = ["ALWAYS", "ENSEMBLE", "NEVER", "HeldOut", "Verdict", "make_leaderboard"]
