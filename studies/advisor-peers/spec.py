@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 from equipoise.studies.spec import Spec
 
@@ -132,16 +133,11 @@ def _flaml(X: Any, y: Any, budget: float, seed: int) -> Any:
     return _AsFound(search)
 
 
-class _AsFound:
-    """The estimator that FLAML found, with ``get_params`` and ``fit`` as ``cross_val_predict`` wants them."""
-
-    _estimator_type = "classifier"
+class _AsFound(ClassifierMixin, BaseEstimator):
+    """The estimator that FLAML found, to be fitted again by scikit-learn's rules."""
 
     def __init__(self, search: Any) -> None:
         self.search = search
-
-    def get_params(self, deep: bool = False) -> dict[str, Any]:
-        return {"search": self.search}
 
     def __sklearn_clone__(self) -> _AsFound:
         return _AsFound(self.search)
@@ -156,6 +152,9 @@ class _AsFound:
 
     def predict_proba(self, X: Any) -> Any:
         return self.model_.predict_proba(X)
+
+    def predict(self, X: Any) -> Any:
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
 
 def _scores(
