@@ -58,7 +58,9 @@ def test_the_link_undoes_the_loss(name, params, counts):
 
 def test_every_other_loss_says_that_it_has_none():
     with_link = {
-        name for name, loss in available_losses().items() if loss.link is not available_losses()["center"].link
+        name
+        for name, loss in available_losses().items()
+        if loss.link is not available_losses()["center"].link
     }
     assert with_link == {
         *("crossentropy", "weightedcrossentropy", "logitadjusted", "vs", "focal", "classbalanced"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,9 @@ import pandas as pd
 from torch import Tensor, nn
 
 from equipoise._core.checks import FloatArray
-from equipoise.classifiers._operating import Params, Tuning
+from equipoise.classifiers._lambda_search import Params, Tuning
 from equipoise.classifiers.ledger import softmax
+from equipoise.metrics import Decision, Wish
 from equipoise.networks import ConditionalNetwork, build_network
 from equipoise.training import ConditionalStep, ConditionedLoss, FamilyLoss
 from equipoise.training.distributions import Distribution
@@ -95,12 +96,12 @@ class _View:
 
 
 def tuning_to_dict(tuning: Tuning, positive: Any) -> dict[str, Any]:
-    prior = tuning.prior if isinstance(tuning.prior, str) else np.asarray(tuning.prior).tolist()
+    decision = tuning.decision
     return {
         "params": tuning.params,
         "value": tuning.value,
-        "threshold": tuning.threshold,
-        "prior": prior,
+        "decision": None if decision is None else decision_to_dict(decision),
+        "prior": tuning.prior,
         "positive": np.asarray(positive).tolist(),
         "table": {name: tuning.table[name].tolist() for name in tuning.table},
     }
@@ -109,4 +110,20 @@ def tuning_to_dict(tuning: Tuning, positive: Any) -> dict[str, Any]:
 def tuning_from_dict(saved: dict[str, Any], classes: npt.NDArray[Any]) -> tuple[Tuning, Any]:
     values = dict(saved)
     positive = classes[classes.tolist().index(values.pop("positive"))]
-    return Tuning(**{**values, "table": pd.DataFrame(values["table"])}), positive
+    decision = None if values["decision"] is None else decision_from_dict(values["decision"])
+    return Tuning(**{**values, "decision": decision, "table": pd.DataFrame(values["table"])}), positive
+
+
+def decision_to_dict(decision: Decision) -> dict[str, Any]:
+    return {
+        "losses": decision.losses.tolist(),
+        "prior": decision.prior.tolist(),
+        "wish": asdict(decision.wish),
+    }
+
+
+def decision_from_dict(saved: dict[str, Any]) -> Decision:
+    wish = dict(saved["wish"])
+    if isinstance(wish["cost"], list):
+        wish["cost"] = tuple(map(tuple, wish["cost"]))
+    return Decision(np.array(saved["losses"]), np.array(saved["prior"]), Wish(**wish))

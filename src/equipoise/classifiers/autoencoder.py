@@ -15,9 +15,7 @@ import torch
 from equipoise._core.checks import FloatArray, check_choice
 from equipoise._core.random import derive_seed, draw_seed
 from equipoise.classifiers._prediction import _NetworkClassifier
-from equipoise.classifiers.inputs import unit_preparation
 from equipoise.classifiers.targets import Targets, check_training_data
-from equipoise.classifiers.work import data_identity
 from equipoise.networks import Autoencoder
 from equipoise.training import (
     AdaptiveAugmentation,
@@ -32,6 +30,8 @@ from equipoise.training import (
     make_fabric,
 )
 from equipoise.training.autoencoder import Plan, train_autoencoder
+from equipoise.training.checkpoint import run_identity
+from equipoise.training.inputs import unit_preparation
 
 if TYPE_CHECKING:
     from equipoise.report import Report
@@ -259,7 +259,7 @@ class AutoencoderClassifier(_NetworkClassifier):
                 else EarlyStopping("val_balanced_accuracy")
             )
         if self.checkpoint is not None:
-            wanted.append(Checkpoint(self.checkpoint, identity=data_identity(self, data, seed)))
+            wanted.append(Checkpoint(self.checkpoint, identity=run_identity(self, seed, data=data)))
         return wanted
 
     def latents(self, X: npt.ArrayLike) -> FloatArray:

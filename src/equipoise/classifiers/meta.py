@@ -17,12 +17,12 @@ from equipoise._core.checks import FloatArray, IntArray, check_choice, check_in_
 from equipoise._core.random import draw_seed
 from equipoise._core.sealed import SealedFolder, open_sealed, sealing
 from equipoise.classifiers._prediction import _WrappingClassifier
-from equipoise.classifiers.inputs import Preparation
 from equipoise.classifiers.neural import NeuralClassifier
 from equipoise.classifiers.saving import check_kind
 from equipoise.classifiers.targets import Targets, check_training_data
 from equipoise.training import load_state, save_state
 from equipoise.training.bilevel import BilevelStep
+from equipoise.training.inputs import Preparation
 from equipoise.training.learned import METHODS, LearnedLoss, MetaENumLoss, MetaWeightNetLoss, scatter_matrix
 from equipoise.training.metaset import MetaSet, take_meta_set
 
