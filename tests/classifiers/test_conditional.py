@@ -253,7 +253,10 @@ def test_outside_the_range_warns_and_still_answers(fitted):
         (lambda clf, X, y: clf.predict_proba(X, {"rho": 1}), "unknown rho; there are gamma, tau"),
         (lambda clf, X, y: clf.tune(X, y, "f9"), "metric must be one of"),
         (lambda clf, X, y: clf.tune(X, y, "cost"), "needs cost_matrix"),
-        (lambda clf, X, y: clf.tune(X, y, "recall_at_precision", precision=1.01), "precision must lie between 0 and 1"),
+        (
+            lambda clf, X, y: clf.tune(X, y, "recall_at_precision", precision=1.01),
+            "precision must lie between 0 and 1",
+        ),
         (lambda clf, X, y: clf.tune(X, y, prior=1.2), "prior must lie between 0 and 1"),
         (lambda clf, X, y: clf.tune(X, y, prior=[0.5, 0.3, 0.2]), "each of 2 classes, got 3"),
         (lambda clf, X, y: clf.tune(X, y, recall=0.9, alerts=0.1), "one wish, got recall and alerts"),

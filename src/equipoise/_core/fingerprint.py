@@ -7,6 +7,7 @@ import hashlib
 import inspect
 import platform
 from collections.abc import Mapping
+from dataclasses import is_dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 _PLAIN = (bool, int, float, complex, str, bytes)
-_LONGEST = 60
+_LONGEST = 200
 _PACKAGES = ("equipoise", "numpy", "scipy", "scikit-learn", "torch")
 
 
@@ -34,14 +35,14 @@ def fingerprint(value: Any) -> str:
 
 
 def describe(value: Any) -> str:
-    """A short plain value as it is written, anything else as its type and its digest.
+    """A short value or record as it is written, anything else as its type and its digest.
 
     >>> describe(0.1), describe(np.zeros(2))[:8]
     ('0.1', 'ndarray ')
     """
-    if value is None or isinstance(value, _PLAIN):
+    if value is None or isinstance(value, _PLAIN) or is_dataclass(value):
         text = repr(value)
-        if len(text) <= _LONGEST:
+        if len(text) <= _LONGEST and not any(word in text for word in (" at 0x", "array(", "tensor(")):
             return text
     return f"{type(value).__qualname__} {fingerprint(value)}"
 
