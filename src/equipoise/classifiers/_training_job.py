@@ -75,7 +75,7 @@ def _train_there(fabric: Any, job: Job) -> tuple[bytes, Any, Done]:
 
 
 def _train(fabric: Any, job: Job) -> Done:
-    parameters = [*job.network.parameters(), *job.loss.parameters()]
+    parameters = [p for part in (job.network, job.loss) for p in part.parameters() if p.requires_grad]
     run = fit(
         job.network,
         job.step,
@@ -156,10 +156,6 @@ def initial_network(
     seed: int,
 ) -> nn.Module:
     """The untrained network: its weights follow from the seed, and the global generator is left as it was."""
-    if isinstance(module, nn.Module):
-        if params:
-            raise ValueError("module_params needs a module by name or factory, got a module")
-        return copy.deepcopy(module)
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(derive_seed(seed, "network"))
         return build_network(module, input_shape, n_classes, **(params or {}))

@@ -49,10 +49,12 @@ class NeuralClassifier(_NetworkClassifier):
     ----------
     module : str, factory or nn.Module
         ``"auto"`` (an MLP for tables, a small convnet for images), ``"mlp"``, ``"convnet"``, ``"resnet8"``,
-        ``"resnet20"``, ``"resnet32"``, a factory ``factory(input_shape, n_classes, **module_params)``, or
-        a module, which is copied.
+        ``"resnet20"``, ``"resnet32"``, ``"torchvision/…"`` or ``"timm/…"`` where these are installed, a factory
+        ``factory(input_shape, n_classes, **module_params)``, or a module, which is copied.
     module_params : dict, optional
-        For the network, such as ``{"hidden": (64, 64), "dropout": 0.1}``.
+        For the network, such as ``{"hidden": (64, 64), "dropout": 0.1}``. For a module or one of another library:
+        ``head`` (the name of its last linear layer), ``weights`` (a safetensors file or a state dict) and
+        ``frozen`` (train the head alone), see :func:`equipoise.networks.adapt`.
     loss : str, nn.Module or factory
         A loss of :mod:`equipoise.losses` by name, an instance, which is copied, or a factory
         ``factory(class_counts, **loss_params)``. Losses made for cosines
