@@ -471,6 +471,7 @@ class ConditionalClassifier(_WrappingClassifier):
                     "module": base.module if isinstance(base.module, str) else None,
                     "distribution": {name: to_dict(law) for name, law in self.distribution_.items()},
                     "params": self.params_,
+                    "feature_names_in": list(getattr(self, "feature_names_in_", [])),
                     "class_counts": self.class_counts_.tolist(),
                     "sampled_prior": self.sampled_prior_.tolist(),
                     "default": list(base.default),
@@ -495,6 +496,8 @@ class ConditionalClassifier(_WrappingClassifier):
                 network, tuple(state["default"]), made.film, made.film_hidden, made.film_residual
             )
             made.distribution_, made.params_ = laws, state["params"]
+            if state["feature_names_in"]:
+                made.feature_names_in_ = np.array(state["feature_names_in"], dtype=object)
             made.class_counts_ = np.array(state["class_counts"], dtype=np.float64)
             made.sampled_prior_ = check_distribution("sampled_prior", state["sampled_prior"], tolerance=1e-6)
             made.classifier_ = NeuralClassifier.load(saved / "network", module=shell)
