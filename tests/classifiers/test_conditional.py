@@ -35,6 +35,19 @@ def test_quantiles_invert_the_integral_of_the_density(law):
     for u in (0.0, 0.2, 0.5, 0.9, 1.0):
         x = float(law.quantile(u))
         assert integrate.quad(lambda t: float(law.density(t)), law.low, x)[0] == pytest.approx(u, abs=1e-8)
+        assert law.cdf(x) == pytest.approx(u, abs=1e-9)
+
+
+def test_the_sampled_law_is_what_the_authors_formula_draws():
+    """a + (−h_a + √(h_a² + 2mu))/m with slope m = (h_b − h_a)/(b − a), whether or not h_a is negative."""
+    u = np.linspace(0, 1, 11)
+    for low, high, height in [(1, 3, 2), (1, 3, 0.75), (0, 0.2, 9)]:
+        start = 2 / (high - low) - height
+        slope = (height - start) / (high - low)
+        drawn = low + (-start + np.sqrt(start**2 + 2 * slope * u)) / slope
+        assert Linear.as_sampled(low, high, height).quantile(u) == pytest.approx(drawn)
+    middle = (np.arange(5000) + 0.5) / 5000
+    assert Linear.as_sampled(1, 3, 2).quantile(middle).mean() == pytest.approx(2.70, abs=0.005)
 
 
 def test_linear_limits():

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from equipoise.classifiers.generative import GenerativeClassifier
     from equipoise.classifiers.meta import MetaClassifier
     from equipoise.classifiers.neural import NeuralClassifier
+    from equipoise.classifiers.presets import conditional_preset
     from equipoise.classifiers.regression import ConditionalRegressor
     from equipoise.classifiers.resampled import ResampledClassifier
 
@@ -28,6 +29,7 @@ _HOMES = {
     "MetaClassifier": "equipoise.classifiers.meta",
     "NeuralClassifier": "equipoise.classifiers.neural",
     "ResampledClassifier": "equipoise.classifiers.resampled",
+    "conditional_preset": "equipoise.classifiers.presets",
     "plot_map": "equipoise.classifiers.conditional_pictures",
     "plot_precision_at_recalls": "equipoise.classifiers.conditional_pictures",
     "plot_tradeoff": "equipoise.classifiers.conditional_pictures",
@@ -42,6 +44,7 @@ __all__ = [
     "MetaClassifier",
     "NeuralClassifier",
     "ResampledClassifier",
+    "conditional_preset",
     "plot_map",
     "plot_precision_at_recalls",
     "plot_tradeoff",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,12 +29,33 @@ class ConditionalModule:
     modulate: bool
     hidden: int
     residual: bool
+    center: tuple[float, ...] | None = None
+    spread: tuple[float, ...] | None = None
 
     def __call__(self, input_shape: Sequence[int], n_classes: int, **params: Any) -> nn.Module:
         network = build_network(self.module, input_shape, n_classes, **params)
         return ConditionalNetwork(
-            network, self.default, modulate=self.modulate, hidden=self.hidden, residual=self.residual
+            network,
+            self.default,
+            modulate=self.modulate,
+            hidden=self.hidden,
+            residual=self.residual,
+            center=self.center,
+            spread=self.spread,
         )
+
+    @classmethod
+    def of(cls, owner: Any, module: Any) -> ConditionalModule:
+        """For a conditional classifier whose distribution and default λ are known."""
+        shell = cls(
+            module, tuple(owner.default_.values()), owner.film, owner.film_hidden, owner.film_residual
+        )
+        if not owner.film_scaled:
+            return shell
+        u = (np.arange(256) + 0.5) / 256
+        values = [law.quantile(u) for law in owner.distribution_.values()]
+        center = tuple(float(value.mean()) for value in values)
+        return replace(shell, center=center, spread=tuple(float(value.std()) or 1.0 for value in values))
 
 
 @dataclass(frozen=True)

@@ -80,8 +80,10 @@ class ConditionalClassifier(_WrappingClassifier):
     film : bool
         ``False`` draws λ for the loss but hides it from the network (the paper's Eq 8 ablation). The network then
         gives one answer, whatever λ is asked for, and its probabilities are means over the distribution of λ.
-    film_hidden, film_residual :
+    film_hidden, film_residual : int, bool
         Width of the modulating networks; whether they start from the identity.
+    film_scaled : bool
+        Standardize λ by its distribution before the modulating networks see it; the authors pass it as it is.
     per_sample : bool
         Draw λ for every row rather than for every batch.
     random_state : int, generator or None
@@ -122,6 +124,7 @@ class ConditionalClassifier(_WrappingClassifier):
         film: bool = True,
         film_hidden: int = 128,
         film_residual: bool = True,
+        film_scaled: bool = False,
         per_sample: bool = False,
         random_state: Any = None,
     ) -> None:
@@ -134,6 +137,7 @@ class ConditionalClassifier(_WrappingClassifier):
         self.film = film
         self.film_hidden = film_hidden
         self.film_residual = film_residual
+        self.film_scaled = film_scaled
         self.per_sample = per_sample
         self.random_state = random_state
 
@@ -145,7 +149,8 @@ class ConditionalClassifier(_WrappingClassifier):
         """Train over the distribution of hyper-parameters."""
         _, labels, _ = check_training_data(self, X, y, sample_weight)
         self.distribution_ = self._read_distribution(len(np.unique(labels)))
-        self.params_ = {name: default_of(law) for name, law in self.distribution_.items()}
+        self.default_ = {name: default_of(law) for name, law in self.distribution_.items()}
+        self.params_ = dict(self.default_)
         self.classifier_ = self._configured().fit(np.asarray(X), y, sample_weight)
         self.classes_ = self.classifier_.classes_
         self.class_counts_, self.sampled_prior_ = (
@@ -165,10 +170,8 @@ class ConditionalClassifier(_WrappingClassifier):
     def _configured(self) -> NeuralClassifier:
         base = NeuralClassifier() if self.estimator is None else clone(self.estimator)
         return base.set_params(
-            module=ConditionalModule(
-                base.module, tuple(self.params_.values()), self.film, self.film_hidden, self.film_residual
-            ),
-            loss=ConditionedFamily(self.loss, self.params_),
+            module=ConditionalModule.of(self, base.module),
+            loss=ConditionedFamily(self.loss, self.default_),
             loss_params=self.loss_params,
             step=ConditionalStepFactory(self.distribution_, self.step, self.per_sample),
             step_params=self.step_params,
@@ -456,6 +459,7 @@ class ConditionalClassifier(_WrappingClassifier):
                 "film",
                 "film_hidden",
                 "film_residual",
+                "film_scaled",
                 "per_sample",
             )
         }
@@ -474,7 +478,7 @@ class ConditionalClassifier(_WrappingClassifier):
                     "feature_names_in": list(getattr(self, "feature_names_in_", [])),
                     "class_counts": self.class_counts_.tolist(),
                     "sampled_prior": self.sampled_prior_.tolist(),
-                    "default": list(base.default),
+                    "default": self.default_,
                     "tuning": None if tuning is None else tuning_to_dict(tuning, self.positive_),
                 },
             )
@@ -492,10 +496,8 @@ class ConditionalClassifier(_WrappingClassifier):
         if network is None:
             raise ValueError("the module was not saved, only its weights: pass it to load as module=…")
         with saved.reading("conditional.json"):
-            shell = ConditionalModule(
-                network, tuple(state["default"]), made.film, made.film_hidden, made.film_residual
-            )
-            made.distribution_, made.params_ = laws, state["params"]
+            made.distribution_, made.params_, made.default_ = laws, state["params"], state["default"]
+            shell = ConditionalModule.of(made, network)
             if state["feature_names_in"]:
                 made.feature_names_in_ = np.array(state["feature_names_in"], dtype=object)
             made.class_counts_ = np.array(state["class_counts"], dtype=np.float64)
