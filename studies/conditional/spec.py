@@ -10,6 +10,8 @@ from typing import Any
 
 from equipoise.studies.spec import Spec
 
+from .paper import TABLES as PAPER
+
 Law = tuple[float, float, float]
 
 VALUES = {
@@ -89,7 +91,7 @@ def run_cell(
 ) -> dict[str, Any]:
     """All trainings of one method on one set: each metric's best model and λ are chosen on validation data.
 
-    ``recipe="paper"`` trains as the paper does: a ResNet-32 by SGD with warm-up, drops, clipping, crops and averages.
+    ``recipe="paper"`` trains as the paper does: see :func:`equipoise.classifiers.conditional_preset`.
     """
     import time
 
@@ -100,9 +102,7 @@ def run_cell(
     parts = _load(dataset, beta, seed, majority)
     plan = trainings(method)
     start = time.perf_counter()
-    answers = list(
-        _fit_all(method, plan, parts, seed, epochs, width, recipe)
-    )  # (λ, rows, classes) for each training
+    answers = list(_fit_all(method, plan, parts, seed, epochs, width, recipe))  # (λ, rows, classes) each
     seconds = time.perf_counter() - start
 
     def judge(name: str, which: str, side: int) -> Any:
@@ -263,32 +263,10 @@ def needs(cells: Sequence[dict[str, Any]]) -> list[str]:
     return sorted({names.get(cell["dataset"], cell["dataset"]) for cell in cells})
 
 
-def needs(cells: list[dict[str, Any]]) -> list[str]:
-    """The data that these cells read."""
-    named = {"pneumonia": "pneumoniamnist", IMAGES[-1]: "cifar10", **dict.fromkeys(FASHION, "fashion-mnist")}
-    return sorted({named.get(cell["dataset"], cell["dataset"]) for cell in cells})
-
-
-def _paper() -> dict[str, Any]:
-    """Tables 3 and 13–17 of the paper, CIFAR-10 automobile/truck at β = 100, and its Table 4."""
-    columns = ("AUC", "AP", "Brier", "best F1", "best balanced accuracy", "P@R≥.99")
-    rows = {
-        "Focal": (0.929, 0.937, 0.256, 0.854, 0.857, 0.582),
-        "Focal + LCT": (0.927, 0.936, 0.230, 0.858, 0.860, 0.584),
-        "VS": (0.918, 0.929, 0.137, 0.848, 0.850, 0.557),
-        "VS + LCT": (0.930, 0.938, 0.164, 0.860, 0.862, 0.585),
-        "VS + SAM": (0.923, 0.931, 0.119, 0.851, 0.853, 0.568),
-        "VS + SAM + LCT": (0.934, 0.942, 0.134, 0.866, 0.868, 0.591),
-    }
-    without = {"VS": 0.886, "VS + SAM": 0.908, "Focal": 0.926}
-    table = {f"{name}, truck/automobile": dict(zip(columns, row, strict=True)) for name, row in rows.items()}
-    return table | {f"{name} + LCT without FiLM (Table 4)": {"AUC": auc} for name, auc in without.items()}
-
-
 SPEC = Spec(
     name="conditional",
     title="One conditional model against sixteen retrained ones",
-    reference="Lieberman et al., Tables 3, 4, 13–17 and Figs 1, 2, 4–7",
+    reference="Lieberman et al., Tables 3, 4, 13–17 and Figs 1–8",
     run_cell=run_cell,
     grid=cells,
     sizes={
@@ -301,11 +279,11 @@ SPEC = Spec(
         "rare one, 12 epochs of AdamW at 2e-3, batches of 64, in place of a ResNet-32 on 5,000 images for 500 "
         "epochs of SGD; Fashion-MNIST and PneumoniaMNIST in place of melanoma and APTOS. Every method trains "
         "sixteen models, as there. Model and λ are chosen on validation data (500 of each class where there are), "
-        "not on the test set as in the paper. L(1, 3, 2) of Table 2 is no density; what the authors' sampler draws from "
-        "it, Linear(7/3, 3, 2), stands in for it. ``--size paper`` sets a tenth of the frequent class, at most 500 "
-        "images, aside for validation first. "
+        "not on the test set as in the paper. L(1, 3, 2) of Table 2 is no density; what the authors' sampler "
+        "draws from it, Linear(7/3, 3, 2), stands in for it. The size paper sets a tenth of the frequent class, at "
+        "most 500 images, aside for validation first. "
         "Probabilities are as trained, not corrected to a prior."
     ),
-    paper=_paper(),
+    paper=PAPER,
     requires_data=needs,
 )

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from equipoise.classifiers.autoencoder import AutoencoderClassifier
     from equipoise.classifiers.conditional import ConditionalClassifier
     from equipoise.classifiers.conditional_pictures import (
+        plot_densities,
         plot_map,
         plot_precision_at_recalls,
         plot_tradeoff,
@@ -30,6 +31,7 @@ _HOMES = {
     "NeuralClassifier": "equipoise.classifiers.neural",
     "ResampledClassifier": "equipoise.classifiers.resampled",
     "conditional_preset": "equipoise.classifiers.presets",
+    "plot_densities": "equipoise.classifiers.conditional_pictures",
     "plot_map": "equipoise.classifiers.conditional_pictures",
     "plot_precision_at_recalls": "equipoise.classifiers.conditional_pictures",
     "plot_tradeoff": "equipoise.classifiers.conditional_pictures",
@@ -45,6 +47,7 @@ __all__ = [
     "NeuralClassifier",
     "ResampledClassifier",
     "conditional_preset",
+    "plot_densities",
     "plot_map",
     "plot_precision_at_recalls",
     "plot_tradeoff",
