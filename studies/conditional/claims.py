@@ -22,7 +22,7 @@ _TRUCK = SETS.index("automobile/truck")
 
 def claims(results: pd.DataFrame) -> Section | None:
     """One line for each claim that the cells can answer."""
-    pairs = [(plain, told) for plain, told in _pairs(results, "vs")]
+    pairs = _pairs(results, "vs")
     if not pairs:
         return None
     lines = [_winners(pairs), _recalls(pairs), _boxes(pairs), _brier(pairs)]
@@ -47,7 +47,7 @@ def _mean(cells: pd.Series) -> Any:
 
 def _winners(pairs: list[tuple[pd.DataFrame, pd.DataFrame]]) -> list[str]:
     counts = [len(set(_mean(plain["precisions"]).argmax(axis=0))) for plain, _ in pairs]
-    said = f"{min(counts)} to {max(counts)} of sixteen retrained models are the best at some of {len(RECALLS)} recalls"
+    said = f"{min(counts)} to {max(counts)} of 16 retrained models are the best at some of {len(RECALLS)} recalls"
     return ["§4.1: different λ are best at different recalls", f"agrees: {said}"]
 
 
@@ -56,7 +56,7 @@ def _recalls(pairs: list[tuple[pd.DataFrame, pd.DataFrame]]) -> list[str]:
     said = f"better at {int((gains > 0).sum())} of {len(gains)} recalls, on average by {gains.mean():+.3f}"
     verdict = "agrees" if (gains > 0).all() else "differs"
     return [
-        "Fig 1: one conditional model is better than the best retrained one at all recalls",
+        "Fig 1: one conditional model beats the best retrained one at all recalls",
         f"{verdict}: {said}",
     ]
 
@@ -78,7 +78,7 @@ def _brier(pairs: list[tuple[pd.DataFrame, pd.DataFrame]]) -> list[str]:
     least = [tau[int(np.argmin(score))] for score in scores]
     at_zero = sum(value == 0 for value in least)
     said = (
-        f"rank correlation of τ and the Brier score {min(ranks):.2f} to {max(ranks):.2f}, yet the least Brier score "
+        f"rank correlation of τ and the Brier score {min(ranks):.2f} to {max(ranks):.2f}, yet the least score "
         f"is at τ = 0 in {at_zero} of {len(least)} settings: a test set of equal classes is best answered at τ = 1"
     )
     return ["Fig 2: a lower τ lowers the Brier score", f"{_verdict(at_zero == len(least))}: {said}"]

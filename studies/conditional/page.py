@@ -17,7 +17,8 @@ from .spec import ASKED, LAWS, METRICS, NAMES, RECALLS, SHOWN, VALUES, trainings
 
 ORDER = (
     "vs", "vs-lct", "vs-lct-nofilm", "vs-lct-gamma", "vs-lct-tau", "vs-lct-rows",
-    "vs-lct-authors", "vs-lct-scaled", "vs-sam", "vs-sam-lct", "vs-sam-lct-nofilm", "focal", "focal-lct", "focal-lct-nofilm",
+    "vs-lct-authors", "vs-lct-scaled", "vs-sam", "vs-sam-lct", "vs-sam-lct-nofilm",
+    "focal", "focal-lct", "focal-lct-nofilm",
 )  # fmt: skip
 PAIRS = (
     ("vs-lct", "vs"), ("vs-lct-authors", "vs"), ("vs-lct-rows", "vs"),
@@ -137,7 +138,7 @@ def _figure_3() -> Picture:
 
     laws = {"γ": "gamma", "τ": "tau", "α": "alpha", "φ": "phi"}
     drawn = {sign: [Linear(*law) for law in LAWS[name]] for sign, name in laws.items()}
-    caption = "The densities L(a, b, h) that hyper-parameters are drawn from (Table 2, as Fig 3), and their integrals."
+    caption = "The densities L(a, b, h) that λ is drawn from (Table 2, as Fig 3), and their integrals."
     return Picture.from_matplotlib(plot_densities(drawn), "conditional-densities", caption, "Densities of λ")
 
 
@@ -158,8 +159,8 @@ def _figure_1(results: pd.DataFrame, loss: str) -> Picture | None:
         return None
     figure = plot_precision_at_recalls(RECALLS, drawn)
     caption = (
-        f"Precision on test data at eight recalls, mean over seeds (Fig 1): every retrained {loss} model that is the "
-        "best of its kind at some recall, and the one conditional model with the best average precision on "
+        f"Precision on test data at eight recalls, mean over seeds (Fig 1): every retrained {loss} model that is "
+        "the best of its kind at some recall, and the one conditional model with the best average precision on "
         "validation data."
     )
     return Picture.from_matplotlib(
@@ -191,8 +192,9 @@ def _figure_2(results: pd.DataFrame, loss: str) -> Picture | None:
     title, table, rival = chosen[0]
     figure = plot_tradeoff(table, "auc", SHOWN[1:], color=NAMES[loss][1], rival=rival)
     caption = (
-        f"{title}: AUC against three metrics on test data for {len(table)} λ of the conditional model with the best AUC "
-        f"on validation data, mean over seeds (Fig {2 if loss == 'vs' else 8}); the cross is the retrained model with the best AUC."
+        f"{title}: AUC against three metrics on test data for {len(table)} λ of the conditional model with the "
+        f"best AUC on validation data, mean over seeds (Fig {2 if loss == 'vs' else 8}); the cross is the "
+        "retrained model with the best AUC."
     )
     return Picture.from_matplotlib(
         figure, "conditional-tradeoff" + _suffix(loss), caption, "Scatter plots over λ"
@@ -208,13 +210,7 @@ def _maps(results: pd.DataFrame) -> list[Picture]:
         "vs": "retrained (Fig 4)", "vs-lct": "λ = (γ, τ) (Fig 5)", "vs-lct-gamma": "λ = γ (Fig 6)",
         "vs-lct-tau": "λ = τ (Fig 7)",
     }  # fmt: skip
-    ticks = {
-        name: [
-            f"{value:g}\nL({law[0]:g}, {law[1]:g}, {law[2]:.2g})"
-            for value, law in zip(VALUES[name], LAWS[name], strict=True)
-        ]
-        for name in NAMES["vs"]
-    }
+    ticks = {name: [f"{value:g}\nL{law}" for value, law in _trained(name)] for name in NAMES["vs"]}
     drawn = []
     for method, title in kinds.items():
         part = _of(results, method, dataset, beta)
@@ -240,6 +236,12 @@ def _maps(results: pd.DataFrame) -> list[Picture]:
     return [
         Picture.from_matplotlib(figure, "conditional-maps", caption, "Heat maps of AUC over trainings and λ")
     ]
+
+
+def _trained(name: str) -> list[tuple[float, str]]:
+    """The four values of a hyper-parameter that baselines train with, and the four densities beside them."""
+    told = ["(" + ", ".join(f"{number:.3g}" for number in law) + ")" for law in LAWS[name]]
+    return list(zip(VALUES[name], told, strict=True))
 
 
 def _settings(results: pd.DataFrame) -> list[tuple[str, int]]:
