@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from equipoise._core.checks import FloatArray
 from equipoise._core.sealed import SealedFolder
 from equipoise.classifiers.ledger import posterior_scores, softmax
 from equipoise.classifiers.saving import load_classifier, save_classifier
+from equipoise.classifiers.targets import check_inputs
 from equipoise.losses._links import Link
 from equipoise.training import predict
 from equipoise.training.inputs import Preparation
@@ -42,8 +43,7 @@ class _NetworkClassifier(ClassifierMixin, BaseEstimator):
 
     def _inputs(self, X: npt.ArrayLike) -> Any:
         check_is_fitted(self)
-        checked: Any = validate_data(self, X, reset=False, allow_nd=True, dtype="numeric")
-        return self.preparation_(checked)
+        return self.preparation_(check_inputs(self, X))
 
     def _scores(self, X: npt.ArrayLike, prior: Any) -> FloatArray:
         """The raw logits for the prior ``"train"``; for another one the log-posterior, up to a constant."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 import torch
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from equipoise._core.checks import FloatArray, IntArray, check_choice, check_distribution
@@ -42,7 +42,8 @@ from equipoise.classifiers._prediction import _WrappingClassifier
 from equipoise.classifiers.ledger import posterior_scores, softmax
 from equipoise.classifiers.neural import NeuralClassifier
 from equipoise.classifiers.saving import check_kind
-from equipoise.classifiers.targets import check_training_data
+from equipoise.classifiers.targets import check_inputs, check_training_data
+from equipoise.datasets import ImageFiles
 from equipoise.metrics import precision_at_recall
 from equipoise.networks import ConditionalNetwork
 from equipoise.training import FamilyLoss, Linear, predict
@@ -151,7 +152,9 @@ class ConditionalClassifier(_WrappingClassifier):
         self.distribution_ = self._read_distribution(len(np.unique(labels)))
         self.default_ = {name: default_of(law) for name, law in self.distribution_.items()}
         self.params_ = dict(self.default_)
-        self.classifier_ = self._configured().fit(np.asarray(X), y, sample_weight)
+        self.classifier_ = self._configured().fit(
+            X if isinstance(X, ImageFiles) else np.asarray(X), y, sample_weight
+        )
         self.classes_ = self.classifier_.classes_
         self.class_counts_, self.sampled_prior_ = (
             self.classifier_.class_counts_,
@@ -192,8 +195,7 @@ class ConditionalClassifier(_WrappingClassifier):
     def backbone(self, X: npt.ArrayLike) -> Tensor:
         """Features of the data, which serve every λ: the costly part of a prediction."""
         check_is_fitted(self)
-        checked: Any = validate_data(self, X, reset=False, allow_nd=True, dtype="numeric")
-        return predict(FeaturesOnly(self.network_), self.classifier_.preparation_(checked))
+        return predict(FeaturesOnly(self.network_), self.classifier_.preparation_(check_inputs(self, X)))
 
     def _logits(self, features: Tensor, params: Params) -> FloatArray:
         told = torch.tensor([params[name] for name in self.distribution_], dtype=torch.float64)
