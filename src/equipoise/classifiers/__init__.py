@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
+
+from equipoise._core.extras import import_name
 
 if TYPE_CHECKING:
     from equipoise.classifiers.autoencoder import AutoencoderClassifier
@@ -57,7 +58,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
+        return import_name(_HOMES[name], name)
     raise AttributeError(f"module 'equipoise.classifiers' has no attribute {name!r}")
 
 

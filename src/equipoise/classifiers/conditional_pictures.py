@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from equipoise.report import COLORS, PALETTE
-from equipoise.training.distributions import Distribution
+
+if TYPE_CHECKING:
+    from equipoise.training.distributions import Distribution
 
 _SYMBOLS = {"gamma": "γ", "tau": "τ", "alpha": "α", "phi": "φ"}
 

@@ -110,8 +110,8 @@ def find_binary_image_files(
 
     Notes
     -----
-    The melanoma row of Table 12 needs 58,491 pictures of 58,457, and the set's own β is 10.4, not 11.4. The counts of
-    the files at hand are used.
+    The melanoma row of Table 12 needs 58,491 pictures of 58,457, and the set's own β is 10.4, not 11.4. The
+    counts of the files at hand are used.
     """
     known = [key for key, value in BINARY_IMAGE_SETS.items() if not value.source.startswith("cifar")]
     check_choice("name", name, known)
