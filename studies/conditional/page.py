@@ -12,24 +12,27 @@ import pandas as pd
 from equipoise.report import Picture, Section, Table, Text
 from equipoise.studies.spec import Spec
 
-from .spec import ASKED, METRICS, NAMES, RECALLS, SHOWN, VALUES, trainings
+from .claims import claims, paper_section
+from .spec import ASKED, LAWS, METRICS, NAMES, RECALLS, SHOWN, VALUES, trainings
 
 ORDER = (
     "vs", "vs-lct", "vs-lct-nofilm", "vs-lct-gamma", "vs-lct-tau", "vs-lct-rows",
-    "vs-lct-authors", "vs-sam", "vs-sam-lct", "vs-sam-lct-nofilm", "focal", "focal-lct", "focal-lct-nofilm",
+    "vs-lct-authors", "vs-lct-scaled", "vs-sam", "vs-sam-lct", "vs-sam-lct-nofilm",
+    "focal", "focal-lct", "focal-lct-nofilm",
 )  # fmt: skip
 PAIRS = (
     ("vs-lct", "vs"), ("vs-lct-authors", "vs"), ("vs-lct-rows", "vs"),
-    ("vs-lct", "vs-lct-nofilm"), ("vs-lct-authors", "vs-lct-nofilm"),
+    ("vs-lct", "vs-lct-nofilm"), ("vs-lct-authors", "vs-lct-nofilm"), ("vs-lct-scaled", "vs-lct"),
 )  # fmt: skip
 LOWER = ("brier",)
 KEYS = ["dataset", "beta", "seed"]
 
 
 def page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
-    """Verdict, a table a metric, Table 4, and Figs 1, 2, 4–7."""
+    """Verdict, claims, a table a metric, the paper's numbers, Table 4, and Figs 1–8."""
     everything, results = results, results[results["epochs"] == results["epochs"].min()]
-    sections = [Section("In short", _verdict(results))]
+    answered = claims(results)
+    sections = [Section("In short", _verdict(results)), *([] if answered is None else [answered])]
     sections += [Section(metric, [_table(results, metric)]) for metric in METRICS]
     table = _table_four(results)
     if table is not None:
@@ -37,7 +40,9 @@ def page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
     longer = _longer(everything)
     if longer is not None:
         sections.append(Section("Longer training", [longer]))
-    pictures = [picture for picture in (_figure_1(results), _figure_2(results), *_maps(results)) if picture]
+    sections.append(paper_section(results))
+    drawn = (_figure(results, loss) for _figure in (_figure_1, _figure_2) for loss in ("vs", "focal"))
+    pictures = [picture for picture in (*drawn, _figure_3(), *_maps(results)) if picture]
     return [*sections, Section("Pictures", pictures)] if pictures else sections
 
 
@@ -126,42 +131,57 @@ def _of(results: pd.DataFrame, method: str, dataset: str, beta: int) -> pd.DataF
     return results[chosen]
 
 
-def _figure_1(results: pd.DataFrame) -> Picture | None:
+def _figure_3() -> Picture:
+    """The densities of λ that the study trains with, and their integrals."""
+    from equipoise.classifiers import plot_densities
+    from equipoise.training import Linear
+
+    laws = {"γ": "gamma", "τ": "tau", "α": "alpha", "φ": "phi"}
+    drawn = {sign: [Linear(*law) for law in LAWS[name]] for sign, name in laws.items()}
+    caption = "The densities L(a, b, h) that λ is drawn from (Table 2, as Fig 3), and their integrals."
+    return Picture.from_matplotlib(plot_densities(drawn), "conditional-densities", caption, "Densities of λ")
+
+
+def _figure_1(results: pd.DataFrame, loss: str) -> Picture | None:
     """Precision at eight recalls: the retrained models that are best somewhere, and one conditional model."""
     from equipoise.classifiers import plot_precision_at_recalls
 
     drawn = []
     for dataset, beta in _settings(results):
-        plain, told = (_of(results, method, dataset, beta) for method in ("vs", "vs-lct"))
+        plain, told = (_of(results, method, dataset, beta) for method in (loss, f"{loss}-lct"))
         if plain.empty or told.empty:
             continue
         curves = np.mean([np.asarray(cell) for cell in plain["precisions"]], axis=0)
-        labels = [training.label() for training in trainings("vs")]
+        labels = [training.label() for training in trainings(loss)]
         one = np.mean([np.asarray(cell)[0] for cell in told["precisions"]], axis=0)
         drawn.append((f"{dataset}, β = {beta}", dict(zip(labels, curves, strict=True)), one))
     if not drawn:
         return None
     figure = plot_precision_at_recalls(RECALLS, drawn)
     caption = (
-        "Precision on test data at eight recalls, mean over seeds (Fig 1): every retrained VS model that is the "
-        "best of its kind at some recall, and the one conditional model with the best average precision on "
+        f"Precision on test data at eight recalls, mean over seeds (Fig 1): every retrained {loss} model that is "
+        "the best of its kind at some recall, and the one conditional model with the best average precision on "
         "validation data."
     )
     return Picture.from_matplotlib(
-        figure, "conditional-recalls", caption, "Line plots of precision over recall"
+        figure, "conditional-recalls" + _suffix(loss), caption, "Line plots of precision over recall"
     )
 
 
-def _figure_2(results: pd.DataFrame) -> Picture | None:
+def _suffix(loss: str) -> str:
+    return "" if loss == "vs" else f"-{loss}"
+
+
+def _figure_2(results: pd.DataFrame, loss: str) -> Picture | None:
     """What one conditional model can be, λ by λ, beside the one retrained model with the best AUC."""
     from equipoise.classifiers import plot_tradeoff
 
     drawn = []
     for dataset, beta in _settings(results):
-        plain, told = (_of(results, method, dataset, beta) for method in ("vs", "vs-lct"))
+        plain, told = (_of(results, method, dataset, beta) for method in (loss, f"{loss}-lct"))
         if plain.empty or told.empty:
             continue
-        table = pd.DataFrame(trainings("vs-lct")[0].asked)
+        table = pd.DataFrame(trainings(f"{loss}-lct")[0].asked)
         for name in SHOWN:
             table[name] = np.mean([cell[name] for cell in told["tradeoff"]], axis=0)
         rival = {name: float(np.mean([cell[name] for cell in plain["tradeoff"]])) for name in SHOWN}
@@ -170,12 +190,15 @@ def _figure_2(results: pd.DataFrame) -> Picture | None:
     if not chosen:
         return None
     title, table, rival = chosen[0]
-    figure = plot_tradeoff(table, "auc", SHOWN[1:], color="tau", rival=rival)
+    figure = plot_tradeoff(table, "auc", SHOWN[1:], color=NAMES[loss][1], rival=rival)
     caption = (
-        f"{title}: AUC against three metrics on test data for twenty λ of the conditional model with the best AUC "
-        "on validation data, mean over seeds (Fig 2); the cross is the retrained model with the best AUC."
+        f"{title}: AUC against three metrics on test data for {len(table)} λ of the conditional model with the "
+        f"best AUC on validation data, mean over seeds (Fig {2 if loss == 'vs' else 8}); the cross is the "
+        "retrained model with the best AUC."
     )
-    return Picture.from_matplotlib(figure, "conditional-tradeoff", caption, "Scatter plots over λ")
+    return Picture.from_matplotlib(
+        figure, "conditional-tradeoff" + _suffix(loss), caption, "Scatter plots over λ"
+    )
 
 
 def _maps(results: pd.DataFrame) -> list[Picture]:
@@ -187,6 +210,7 @@ def _maps(results: pd.DataFrame) -> list[Picture]:
         "vs": "retrained (Fig 4)", "vs-lct": "λ = (γ, τ) (Fig 5)", "vs-lct-gamma": "λ = γ (Fig 6)",
         "vs-lct-tau": "λ = τ (Fig 7)",
     }  # fmt: skip
+    ticks = {name: [f"{value:g}\nL{law}" for value, law in _trained(name)] for name in NAMES["vs"]}
     drawn = []
     for method, title in kinds.items():
         part = _of(results, method, dataset, beta)
@@ -198,7 +222,13 @@ def _maps(results: pd.DataFrame) -> list[Picture]:
         drawn.append((title, scores.reshape(len(VALUES["gamma"]), len(VALUES["tau"]), *shape)))
     if not drawn:
         return []
-    figure = plot_training_maps(drawn, rows="γ or its density", columns="τ or its density")
+    figure = plot_training_maps(
+        drawn,
+        rows="γ or its density",
+        columns="τ or its density",
+        row_ticks=ticks["gamma"],
+        column_ticks=ticks["tau"],
+    )
     caption = (
         "Test AUC on truck/automobile at β = 100, mean over seeds: sixteen trainings of each kind in the order of "
         "Table 2; within each block of a conditional model its answers over γ (down) and τ (across)."
@@ -206,6 +236,12 @@ def _maps(results: pd.DataFrame) -> list[Picture]:
     return [
         Picture.from_matplotlib(figure, "conditional-maps", caption, "Heat maps of AUC over trainings and λ")
     ]
+
+
+def _trained(name: str) -> list[tuple[float, str]]:
+    """The four values of a hyper-parameter that baselines train with, and the four densities beside them."""
+    told = ["(" + ", ".join(f"{number:.3g}" for number in law) + ")" for law in LAWS[name]]
+    return list(zip(VALUES[name], told, strict=True))
 
 
 def _settings(results: pd.DataFrame) -> list[tuple[str, int]]:

@@ -56,7 +56,7 @@ def run_cell(dataset: str, method: str, seed: int, budget: int) -> dict[str, Any
         decided = classifier.classes_[scores.argmax(axis=1)]
         found[f"{name}_acsa"] = 100 * float(metrics.balanced_accuracy(y, decided))
         found[f"{name}_macro_f1"] = 100 * float(metrics.macro_f1(y, decided))
-        found[f"{name}_g_mean"] = 100 * float(metrics.g_mean(y, decided))
+        found[f"{name}_g_mean"] = 100 * float(metrics.g_mean_macro(y, decided))
         found[f"{name}_auprc"] = 100 * float(metrics.auprc_ova(y, scores))
     if method == "ours":
         found.update(_inside(classifier, *parts["train"], parts["balanced"], seed))

@@ -14,7 +14,7 @@ from sklearn.svm import LinearSVC
 
 from equipoise._core.priors import correct_prior
 from equipoise.classifiers import NeuralClassifier, ResampledClassifier
-from equipoise.classifiers.ledger import resolve_prior, shift_logits, softmax, trained_prior
+from equipoise.classifiers.ledger import resolve_prior, sampled_prior, shift_logits, softmax
 
 PRIOR = 0.08
 
@@ -114,11 +114,11 @@ def test_a_class_without_mass():
     assert softmax(shift_logits(np.zeros((1, 3)), np.full(3, 1 / 3), wanted))[0].tolist() == [1.0, 0.0, 0.0]
 
 
-def test_trained_prior_by_hand():
+def test_sampled_prior_by_hand():
     mass, counts = np.array([80.0, 40.0]), np.array([80.0, 20.0])  # the rare rows weigh 2
     shares = np.array([0.5, 0.5])
-    prior = trained_prior(mass, shares=shares, counts=counts, class_weight=[1, 3], loss=None)
+    prior = sampled_prior(mass, shares=shares, counts=counts, class_weight=[1, 3])
     assert prior.tolist() == pytest.approx([1 / 7, 6 / 7])
     with pytest.raises(ValueError, match="no class with training mass"):
-        trained_prior(mass, shares=None, counts=counts, class_weight=[0, 0], loss=None)
+        sampled_prior(mass, shares=None, counts=counts, class_weight=[0, 0])
     assert resolve_prior([0.1, 0.9], data=prior, trained=prior).tolist() == [0.1, 0.9]

@@ -177,7 +177,7 @@ def test_large_offsets_keep_their_digits(table):
 
 
 def test_means_by_blocks():
-    from equipoise.classifiers.inputs import Preparation
+    from equipoise.training.inputs import Preparation
 
     images = np.random.default_rng(0).integers(0, 255, (5000, 3, 4, 2), dtype=np.uint8)
     prepare = Preparation.fit(images)
@@ -188,7 +188,7 @@ def test_means_by_blocks():
 
 @pytest.mark.parametrize("optimizer", ["adamw", "adam", "sgd"])
 def test_gradients_of_another_layout_are_not_mixed_up(optimizer):
-    from equipoise.classifiers.work import build_optimizer
+    from equipoise.classifiers._training_job import build_optimizer
 
     start = torch.randn(4, 3, 2, 2).contiguous(memory_format=torch.channels_last)
     gradient = torch.randn(4, 3, 2, 2)

@@ -69,10 +69,10 @@ def test_agreement_with_the_libraries(data):
     assert metrics.macro_f1(true, predicted) == pytest.approx(
         sklearn.metrics.f1_score(true, predicted, average="macro", zero_division=0)
     )
-    assert metrics.g_mean(true, predicted) == pytest.approx(
+    assert metrics.g_mean_macro(true, predicted) == pytest.approx(
         imblearn.metrics.geometric_mean_score(true, predicted, average="macro")
     )
-    assert metrics.g_mean_product(true, predicted) == pytest.approx(
+    assert metrics.g_mean(true, predicted) == pytest.approx(
         imblearn.metrics.geometric_mean_score(true, predicted)
     )
     assert metrics.top1_error(true, predicted) == pytest.approx(
@@ -90,8 +90,8 @@ def test_laws_of_two_classes(data):
     up, down = metrics.recall(true, predicted), metrics.specificity(true, predicted)
     assert metrics.recall(1 - true, 1 - predicted, pos_label=0) == pytest.approx(up)
     assert metrics.recall(true, predicted, pos_label=0) == pytest.approx(down)
-    assert metrics.g_mean(true, predicted) == pytest.approx((up + down) / 2)
-    assert metrics.g_mean_product(true, predicted) == pytest.approx(np.sqrt(up * down))
+    assert metrics.g_mean_macro(true, predicted) == pytest.approx((up + down) / 2)
+    assert metrics.g_mean(true, predicted) == pytest.approx(np.sqrt(up * down))
     assert metrics.g_mean_per_class(true, predicted) == pytest.approx(np.sqrt(up * down))
     precision = metrics.precision(true, predicted)
     if precision + up > 0:

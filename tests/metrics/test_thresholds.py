@@ -55,6 +55,8 @@ def test_the_threshold_does_what_the_point_says(data):
         called = (score >= point.threshold).astype(int)
         assert point.recall == pytest.approx(metrics.recall(true, called))
         assert point.specificity == pytest.approx(metrics.specificity(true, called))
+        if objective in metrics.METRICS:
+            assert point.value == pytest.approx(metrics.get_metric(objective)(true, called)), "one meaning"
     cost = metrics.best_threshold(true, score, "cost", cost_matrix=[[0, 1], [5, -1]])
     called = (score >= cost.threshold).astype(int)
     paid = metrics.expected_cost(true, called, cost_matrix=[[0, 1], [5, -1]], labels=[0, 1])

@@ -41,7 +41,7 @@ def test_every_method_trains_sixteen_models(method, asked, told):
 
 def test_the_grid_asks_three_methods_of_every_set_and_table_four_of_one():
     cells = pd.DataFrame(conditional.cells())
-    assert len(cells) == len(cells.drop_duplicates()) == 174
+    assert len(cells) == len(cells.drop_duplicates()) == 183
     assert cells.groupby("method")["seed"].nunique().eq(3).all()
     assert set(cells[cells["seed"] == 0].iloc[:24]["dataset"]) == set(conditional.IMAGES)
 
@@ -67,6 +67,50 @@ def test_a_cell_and_the_page(monkeypatch):
     )
     results = pd.DataFrame(rows)
     sections = page(results, conditional.SPEC)
-    assert [section.title for section in sections][:2] == ["In short", "auc"]
-    assert len(sections[-1].blocks) == 3
+    assert [section.title for section in sections][:2] == ["In short", "The paper's claims"]
+    assert len(sections[-1].blocks) == 4
     assert gains(results, "brier", "vs-lct", "vs").iloc[0] == pytest.approx(plain["brier"] - told["brier"])
+
+
+def test_the_papers_numbers_are_whole():
+    tables = conditional.PAPER
+    assert set(tables) == set(conditional.METRICS)
+    assert sum(len(row) for table in tables.values() for row in table.values()) == 324
+    assert tables["auc"]["VS + LCT"][1] == 0.930
+
+
+def test_only_the_data_of_the_chosen_cells_is_asked_for():
+    cells = [cell for cell in conditional.cells() if cell["dataset"] in conditional.TABLES]
+    assert conditional.needs(cells) == sorted(conditional.TABLES)
+    everything = conditional.needs(list(conditional.cells()))
+    assert set(everything) == {"fashion-mnist", "pneumoniamnist", "cifar10", *conditional.TABLES}
+
+
+@pytest.mark.parametrize("size", ["small", "paper"])
+def test_every_size_has_validation_images_of_both_classes(monkeypatch, size):
+    """Also where the training set asks for all images there are: validation images are set aside first."""
+    import numpy as np
+
+    from equipoise import datasets
+
+    class Whole:
+        X, y = np.zeros((12_000, 1, 1, 1), dtype=np.float32), np.repeat([1, 9], 6000)
+
+    few = Whole()
+    few.X, few.y = few.X[:10_000], np.repeat([1, 9], 5000)
+    monkeypatch.setattr(datasets, "load_cifar10", lambda split: few)
+    settings = next(cell for cell in conditional.SPEC.cells(size) if cell["dataset"].startswith("cifar"))
+    parts = conditional._load(settings["dataset"], settings["beta"], 0, settings["majority"])
+    assert np.bincount(parts["y_valid"]).tolist() == [500, 500]
+    assert np.bincount(parts["y"])[0] == min(settings["majority"], 4500)
+
+
+def test_a_cell_by_the_papers_recipe(monkeypatch):
+    monkeypatch.setattr(conditional, "_load", digits)
+    monkeypatch.setattr(conditional, "trainings", lambda method: _trainings(method)[:1])
+    setting = {"dataset": "cifar-truck/automobile", "method": "vs-sam-lct", "beta": 100, "seed": 0}
+    found = conditional.run_cell(**setting, **SIZE, recipe="paper")
+    assert found["models"] == 1
+
+
+_trainings = conditional.trainings

@@ -125,7 +125,7 @@ def test_a_finished_run_is_not_run_again(tmp_path):
 
 @pytest.mark.parametrize(
     ("change", "named"),
-    [({"lr": 0.5}, "lr was '0.001', is '0.5'"), ({"random_state": 1}, "seed was 0, is 1")],
+    [({"lr": 0.5}, "lr was 0.001, is 0.5"), ({"random_state": 1}, "seed was 0, is 1")],
 )
 def test_another_run_is_refused_and_loses_nothing(tmp_path, change, named):
     X, y = make_classification(100, random_state=0)
@@ -212,10 +212,10 @@ class Interrupt(Callback):
     """Stands before the checkpoint: the epoch it breaks was never saved."""
 
     def __init__(self, at):
-        self.at = at
+        self._at = at  # private: no setting that the run depends on
 
     def on_epoch_end(self, run, record):
-        if run.epoch == self.at:
+        if run.epoch == self._at:
             raise KeyboardInterrupt
 
 

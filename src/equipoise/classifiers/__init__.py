@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
+
+from equipoise._core.extras import import_name
 
 if TYPE_CHECKING:
     from equipoise.classifiers.autoencoder import AutoencoderClassifier
     from equipoise.classifiers.conditional import ConditionalClassifier
     from equipoise.classifiers.conditional_pictures import (
+        plot_densities,
         plot_map,
         plot_precision_at_recalls,
         plot_tradeoff,
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from equipoise.classifiers.generative import GenerativeClassifier
     from equipoise.classifiers.meta import MetaClassifier
     from equipoise.classifiers.neural import NeuralClassifier
+    from equipoise.classifiers.presets import conditional_preset
     from equipoise.classifiers.regression import ConditionalRegressor
     from equipoise.classifiers.resampled import ResampledClassifier
 
@@ -28,6 +31,8 @@ _HOMES = {
     "MetaClassifier": "equipoise.classifiers.meta",
     "NeuralClassifier": "equipoise.classifiers.neural",
     "ResampledClassifier": "equipoise.classifiers.resampled",
+    "conditional_preset": "equipoise.classifiers.presets",
+    "plot_densities": "equipoise.classifiers.conditional_pictures",
     "plot_map": "equipoise.classifiers.conditional_pictures",
     "plot_precision_at_recalls": "equipoise.classifiers.conditional_pictures",
     "plot_tradeoff": "equipoise.classifiers.conditional_pictures",
@@ -42,6 +47,8 @@ __all__ = [
     "MetaClassifier",
     "NeuralClassifier",
     "ResampledClassifier",
+    "conditional_preset",
+    "plot_densities",
     "plot_map",
     "plot_precision_at_recalls",
     "plot_tradeoff",
@@ -51,7 +58,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
+        return import_name(_HOMES[name], name)
     raise AttributeError(f"module 'equipoise.classifiers' has no attribute {name!r}")
 
 

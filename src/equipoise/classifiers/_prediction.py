@@ -10,15 +10,17 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from equipoise._core.checks import FloatArray
 from equipoise._core.sealed import SealedFolder
-from equipoise.classifiers.inputs import Preparation
-from equipoise.classifiers.ledger import resolve_prior, shift_logits, softmax
+from equipoise.classifiers.ledger import posterior_scores, softmax
 from equipoise.classifiers.saving import load_classifier, save_classifier
+from equipoise.classifiers.targets import check_inputs
+from equipoise.losses._links import Link
 from equipoise.training import predict
+from equipoise.training.inputs import Preparation
 
 C = TypeVar("C", bound="_NetworkClassifier")
 
@@ -31,6 +33,7 @@ class _NetworkClassifier(ClassifierMixin, BaseEstimator):
     network_: nn.Module
     data_prior_: FloatArray
     training_prior_: FloatArray
+    link_: Link | None = None
     history_: pd.DataFrame
     decision_prior: str | npt.ArrayLike
 
@@ -40,15 +43,15 @@ class _NetworkClassifier(ClassifierMixin, BaseEstimator):
 
     def _inputs(self, X: npt.ArrayLike) -> Any:
         check_is_fitted(self)
-        checked: Any = validate_data(self, X, reset=False, allow_nd=True, dtype="numeric")
-        return self.preparation_(checked)
+        return self.preparation_(check_inputs(self, X))
 
     def _scores(self, X: npt.ArrayLike, prior: Any) -> FloatArray:
-        """Logits, shifted to a prior."""
+        """The raw logits for the prior ``"train"``; for another one the log-posterior, up to a constant."""
         inputs = self._inputs(X)
         logits = predict(self.network_, inputs).double().numpy()
-        wanted = resolve_prior(prior, data=self.data_prior_, trained=self.training_prior_)
-        return shift_logits(logits, self.training_prior_, wanted)
+        return posterior_scores(
+            logits, self.link_, prior, data=self.data_prior_, trained=self.training_prior_
+        )
 
     def decision_function(self, X: npt.ArrayLike) -> FloatArray:
         """Logits under ``decision_prior``; the difference of the two for two classes."""

@@ -15,9 +15,7 @@ import torch
 from equipoise._core.checks import FloatArray, check_choice
 from equipoise._core.random import derive_seed, draw_seed
 from equipoise.classifiers._prediction import _NetworkClassifier
-from equipoise.classifiers.inputs import unit_preparation
 from equipoise.classifiers.targets import Targets, check_training_data
-from equipoise.classifiers.work import data_identity
 from equipoise.networks import Autoencoder
 from equipoise.training import (
     AdaptiveAugmentation,
@@ -32,6 +30,8 @@ from equipoise.training import (
     make_fabric,
 )
 from equipoise.training.autoencoder import Plan, train_autoencoder
+from equipoise.training.checkpoint import run_identity
+from equipoise.training.inputs import unit_preparation
 
 if TYPE_CHECKING:
     from equipoise.report import Report
@@ -53,6 +53,8 @@ class AutoencoderClassifier(_NetworkClassifier):
         Width m of the latent; 64 for images and 8 for tables by default.
     size : {"small", "paper"}
         Networks for a CPU, or those of the paper's Tables 16–19.
+    module : module, name or factory, optional
+        A backbone to encode with, in place of the paper's encoder; as for :class:`NeuralClassifier`.
     n_mixed : int
         t, latents in a mix.
     mixing : {"uniform", "learned", "beta"}
@@ -123,6 +125,7 @@ class AutoencoderClassifier(_NetworkClassifier):
         image_shape: Sequence[int] | None = None,
         latent: int | None = None,
         size: str = "small",
+        module: Any = None,
         n_mixed: int = 2,
         mixing: str = "uniform",
         classify: bool = True,
@@ -148,6 +151,7 @@ class AutoencoderClassifier(_NetworkClassifier):
         self.image_shape = image_shape
         self.latent = latent
         self.size = size
+        self.module = module
         self.n_mixed = n_mixed
         self.mixing = mixing
         self.classify = classify
@@ -234,6 +238,7 @@ class AutoencoderClassifier(_NetworkClassifier):
             latent=self.latent,
             size=self.size,
             n_mixed=self.n_mixed,
+            encoder=self.module,
         )
 
     def _augmentation(self, image: bool) -> Callable[..., Any] | None:
@@ -259,7 +264,7 @@ class AutoencoderClassifier(_NetworkClassifier):
                 else EarlyStopping("val_balanced_accuracy")
             )
         if self.checkpoint is not None:
-            wanted.append(Checkpoint(self.checkpoint, identity=data_identity(self, data, seed)))
+            wanted.append(Checkpoint(self.checkpoint, identity=run_identity(self, seed, data=data)))
         return wanted
 
     def latents(self, X: npt.ArrayLike) -> FloatArray:

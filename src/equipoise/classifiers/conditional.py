@@ -12,10 +12,10 @@ import numpy.typing as npt
 import pandas as pd
 import torch
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from equipoise._core.checks import FloatArray, check_choice
+from equipoise._core.checks import FloatArray, IntArray, check_choice, check_distribution
 from equipoise._core.files import write_json
 from equipoise._core.sealed import SealedFolder, open_sealed, sealing
 from equipoise.classifiers._conditional import (
@@ -27,20 +27,23 @@ from equipoise.classifiers._conditional import (
     tuning_from_dict,
     tuning_to_dict,
 )
-from equipoise.classifiers._operating import (
+from equipoise.classifiers._lambda_search import (
+    Held,
     Params,
     Tuning,
     default_of,
     read_grid,
     read_metric,
+    representative_grid,
     scan,
     search_continuously,
 )
 from equipoise.classifiers._prediction import _WrappingClassifier
-from equipoise.classifiers.ledger import resolve_prior, shift_logits, softmax
+from equipoise.classifiers.ledger import posterior_scores, softmax
 from equipoise.classifiers.neural import NeuralClassifier
 from equipoise.classifiers.saving import check_kind
-from equipoise.classifiers.targets import check_training_data
+from equipoise.classifiers.targets import check_inputs, check_training_data
+from equipoise.datasets import ImageFiles
 from equipoise.metrics import precision_at_recall
 from equipoise.networks import ConditionalNetwork
 from equipoise.training import FamilyLoss, Linear, predict
@@ -48,7 +51,7 @@ from equipoise.training.distributions import Distribution, check_distributions, 
 
 _DEFAULTS: dict[str, dict[str, Distribution]] = {
     "vs": {"gamma": Linear(0, 0.3, 0), "tau": Linear(0, 3, 0.33)},
-    "focal": {"phi": Linear(1, 3, 0.5)},
+    "focal": {"alpha": Linear(0.25, 0.75, 2), "phi": Linear(1, 3, 0.5)},
     "la": {"tau": Linear(0, 3, 0.33)},
 }
 
@@ -65,7 +68,8 @@ class ConditionalClassifier(_WrappingClassifier):
         A loss of :mod:`equipoise.losses` whose hyper-parameters are numbers and that keeps no statistics.
     distribution : dict, optional
         A distribution (:class:`~equipoise.training.Linear`, ``Uniform``, ``LogUniform``, ``Point`` or a number)
-        for each hyper-parameter that varies. Defaults exist for ``"vs"``, ``"focal"`` and ``"la"``.
+        for each hyper-parameter that varies. Defaults exist for ``"vs"``, ``"focal"`` (without α, a weight of two
+        classes, where there are more) and ``"la"``.
     loss_params : dict, optional
         Hyper-parameters of the loss that stay fixed.
     step : str or factory
@@ -75,9 +79,12 @@ class ConditionalClassifier(_WrappingClassifier):
         All else about network and training: epochs, optimizer, augmentation, device … Its loss and step are
         replaced.
     film : bool
-        ``False`` draws λ for the loss but hides it from the network (the paper's Eq 8 ablation).
-    film_hidden, film_residual :
+        ``False`` draws λ for the loss but hides it from the network (the paper's Eq 8 ablation). The network then
+        gives one answer, whatever λ is asked for, and its probabilities are means over the distribution of λ.
+    film_hidden, film_residual : int, bool
         Width of the modulating networks; whether they start from the identity.
+    film_scaled : bool
+        Standardize λ by its distribution before the modulating networks see it; the authors pass it as it is.
     per_sample : bool
         Draw λ for every row rather than for every batch.
     random_state : int, generator or None
@@ -118,6 +125,7 @@ class ConditionalClassifier(_WrappingClassifier):
         film: bool = True,
         film_hidden: int = 128,
         film_residual: bool = True,
+        film_scaled: bool = False,
         per_sample: bool = False,
         random_state: Any = None,
     ) -> None:
@@ -130,6 +138,7 @@ class ConditionalClassifier(_WrappingClassifier):
         self.film = film
         self.film_hidden = film_hidden
         self.film_residual = film_residual
+        self.film_scaled = film_scaled
         self.per_sample = per_sample
         self.random_state = random_state
 
@@ -139,27 +148,33 @@ class ConditionalClassifier(_WrappingClassifier):
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> ConditionalClassifier:
         """Train over the distribution of hyper-parameters."""
-        check_training_data(self, X, y, sample_weight)
-        self.distribution_ = self._read_distribution()
-        self.params_ = {name: default_of(law) for name, law in self.distribution_.items()}
-        self.classifier_ = self._configured().fit(np.asarray(X), y, sample_weight)
+        _, labels, _ = check_training_data(self, X, y, sample_weight)
+        self.distribution_ = self._read_distribution(len(np.unique(labels)))
+        self.default_ = {name: default_of(law) for name, law in self.distribution_.items()}
+        self.params_ = dict(self.default_)
+        self.classifier_ = self._configured().fit(
+            X if isinstance(X, ImageFiles) else np.asarray(X), y, sample_weight
+        )
         self.classes_ = self.classifier_.classes_
+        self.class_counts_, self.sampled_prior_ = (
+            self.classifier_.class_counts_,
+            self.classifier_.sampled_prior_,
+        )
         self._forget_tuning()
         return self
 
-    def _read_distribution(self) -> dict[str, Distribution]:
+    def _read_distribution(self, n_classes: int) -> dict[str, Distribution]:
         if self.distribution is not None:
             return check_distributions(self.distribution)
         check_choice("loss without a distribution", self.loss, list(_DEFAULTS))
-        return dict(_DEFAULTS[self.loss])
+        laws = _DEFAULTS[self.loss].items()
+        return {name: law for name, law in laws if name != "alpha" or n_classes == 2}
 
     def _configured(self) -> NeuralClassifier:
         base = NeuralClassifier() if self.estimator is None else clone(self.estimator)
         return base.set_params(
-            module=ConditionalModule(
-                base.module, tuple(self.params_.values()), self.film, self.film_hidden, self.film_residual
-            ),
-            loss=ConditionedFamily(self.loss, self.params_),
+            module=ConditionalModule.of(self, base.module),
+            loss=ConditionedFamily(self.loss, self.default_),
             loss_params=self.loss_params,
             step=ConditionalStepFactory(self.distribution_, self.step, self.per_sample),
             step_params=self.step_params,
@@ -180,22 +195,34 @@ class ConditionalClassifier(_WrappingClassifier):
     def backbone(self, X: npt.ArrayLike) -> Tensor:
         """Features of the data, which serve every λ: the costly part of a prediction."""
         check_is_fitted(self)
-        checked: Any = validate_data(self, X, reset=False, allow_nd=True, dtype="numeric")
-        return predict(FeaturesOnly(self.network_), self.classifier_.preparation_(checked))
+        return predict(FeaturesOnly(self.network_), self.classifier_.preparation_(check_inputs(self, X)))
+
+    def _logits(self, features: Tensor, params: Params) -> FloatArray:
+        told = torch.tensor([params[name] for name in self.distribution_], dtype=torch.float64)
+        logits: FloatArray = self.network_.exact_answer(features, told).numpy()
+        return logits
 
     def _scores(self, features: Tensor, params: Params | None, prior: Any) -> FloatArray:
+        """The raw logits under λ for the prior ``"train"``; for another one the log-posterior, up to a constant."""
         chosen = self._complete(params)
-        told = torch.tensor([chosen[name] for name in self.distribution_], dtype=torch.float64)
-        logits = self.network_.exact_answer(features, told).numpy()
-        trained = self.training_prior(chosen)
-        return shift_logits(logits, trained, resolve_prior(prior, data=self.data_prior_, trained=trained))
+        logits = self._logits(features, chosen)
+        if self.film or (isinstance(prior, str) and prior == "train"):
+            return self._posterior(logits, chosen, prior)
+        trained = representative_grid(self.distribution_)
+        proba = np.mean([softmax(self._posterior(logits, one, prior)) for one in trained], axis=0)
+        return np.log(np.maximum(proba, np.finfo(np.float64).tiny))
+
+    def _posterior(self, logits: FloatArray, params: Params, prior: Any) -> FloatArray:
+        loss = self._loss(params)
+        link, trained = loss.link(), self.training_prior(params)
+        return posterior_scores(logits, link, prior, data=self.data_prior_, trained=trained)
+
+    def _loss(self, params: Params) -> Any:
+        return FamilyLoss(self.loss, tuple(self.class_counts_), self.loss_params or {})(**params)
 
     def training_prior(self, params: Params | None = None) -> FloatArray:
         """The class prior that the answer under λ is trained to; with logit shifts it depends on λ."""
-        base = self.classifier_.training_prior_
-        counts = np.maximum(self.data_prior_, 1e-12)
-        loss: Any = FamilyLoss(self.loss, tuple(counts), self.loss_params or {})(**self._complete(params))
-        return np.asarray(loss.implied_prior(base)) if hasattr(loss, "implied_prior") else base
+        return np.asarray(self._loss(self._complete(params)).implied_prior(self.sampled_prior_))
 
     def _complete(self, params: Params | None) -> Params:
         if params is None:
@@ -238,14 +265,16 @@ class ConditionalClassifier(_WrappingClassifier):
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: npt.ArrayLike, params: Params | None = None) -> npt.NDArray[Any]:
-        """Decide under λ: at the tuned threshold if :meth:`tune` chose one, else the most probable class."""
-        check_is_fitted(self)
+        """Decide under λ: by the rule that :meth:`tune` chose, else the network's own most probable class."""
+        features = self.backbone(X)
         tuning: Tuning | None = getattr(self, "tuning_", None) if params is None else None
-        if tuning is None or tuning.threshold is None:
-            return np.asarray(self.classes_[self._scores(self.backbone(X), params, "train").argmax(axis=1)])
-        positive = self.classes_.tolist().index(self.positive_)
-        proba = softmax(self._scores(self.backbone(X), None, tuning.prior))[:, positive]
-        return np.asarray(self.classes_[np.where(proba >= tuning.threshold, positive, 1 - positive)])
+        if tuning is None or tuning.decision is None:
+            return np.asarray(self.classes_[self._scores(features, params, "train").argmax(axis=1)])
+        order = self._order()
+        prior = np.empty(len(order))
+        prior[order] = tuning.decision.prior
+        proba = softmax(self._scores(features, None, prior))[:, order]
+        return np.asarray(self.classes_[order[tuning.decision.codes(proba)]])
 
     # Choosing after training
 
@@ -253,7 +282,7 @@ class ConditionalClassifier(_WrappingClassifier):
         self,
         X: npt.ArrayLike,
         y: npt.ArrayLike,
-        metric: str | Callable[[Any, Any, Any], float] = "average_precision",
+        metric: str | Callable[..., float] | None = None,
         *,
         params: Any = None,
         search: str = "grid",
@@ -261,54 +290,103 @@ class ConditionalClassifier(_WrappingClassifier):
         pos_label: Any = None,
         **keywords: Any,
     ) -> Tuning:
-        """Choose λ (and, for metrics of a decision, the threshold) on validation data. Nothing is retrained.
+        """Choose λ and, for a metric of labels, the decision on validation data. Nothing is retrained.
+
+        What is judged is what :meth:`predict` does afterwards.
 
         Parameters
         ----------
         X, y : validation data that took no part in training.
         metric : a name of ``equipoise.metrics.METRICS``, ``"f1"``, ``"cost"`` (with ``cost_matrix``), or a
-            scikit-learn scorer ``scorer(estimator, X, y)``.
+            scikit-learn scorer ``scorer(estimator, X, y)``. A wish needs no metric: ``recall=0.9`` finds the best
+            precision, ``precision=0.9`` or ``alerts=0.01`` (the largest share of rows) the best recall. A wanted
+            recall or precision holds for new rows with a ``confidence`` of 0.95. Without either the average
+            precision is tuned.
         params : a dict of values to combine, a list of λ, or ``None`` for five values over each range.
         search : ``"grid"`` or ``"continuous"`` over the whole trained range.
-        prior : under which probabilities are judged; give an array for the prior at deployment.
+        prior : ``"data"`` takes the validation rows as they come. An array, or the share of the positive class,
+            says what the class shares will be in use: rows are weighted and decisions made for those.
         pos_label : the positive class; the rarer one by default.
         **keywords : for the metric, such as ``recall=0.99``.
+
+        Returns
+        -------
+        Tuning
+
+        Raises
+        ------
+        UnmetWish
+            If the rows cannot promise the wanted recall or precision; the message says what they can promise.
         """
         check_choice("search", search, ["grid", "continuous"])
-        features, y = self.backbone(X), np.asarray(y)
+        if pos_label is not None and pos_label not in self.classes_.tolist():
+            raise ValueError(f"pos_label must be one of {self.classes_.tolist()}, got {pos_label!r}")
         self.positive_ = self._positive() if pos_label is None else pos_label
-        judge, sign = self._judge(metric, keywords, features, X, y, prior)
+        features, rows = self.backbone(X), self._held(y, prior)
+        judge, sign = self._judge(metric, keywords, features, X, np.asarray(y), rows)
         if search == "grid":
-            rows = scan(read_grid(params, self.distribution_), judge)
+            found = scan(read_grid(params, self.distribution_), judge)
         else:
-            rows = search_continuously(self.distribution_, judge, sign)
-        table = pd.DataFrame(rows)
-        best = rows[int(np.nanargmax(sign * table["value"].to_numpy(dtype=float)))]
+            found = search_continuously(self.distribution_, judge, sign)
+        table = pd.DataFrame(found)
+        best = found[int(np.nanargmax(sign * table["value"].to_numpy(dtype=float)))]
         self.params_ = {name: best[name] for name in self.distribution_}
-        self.tuning_ = Tuning(self.params_, float(best["value"]), best["threshold"], prior, table)
+        told = prior if rows.weight is None else rows.prior.tolist()
+        self.tuning_ = Tuning(
+            self.params_, float(best["value"]), best["decision"], told, table.drop(columns="decision")
+        )
         return self.tuning_
 
     def _positive(self) -> Any:
         return self.classes_[int(self.data_prior_.argmin())]
 
+    def _order(self) -> IntArray:
+        """Columns of the classes, the positive one last if there are two."""
+        order = np.arange(len(self.classes_))
+        return order[::-1] if len(order) == 2 and self.positive_ == self.classes_[0] else order
+
+    def _held(self, y: npt.ArrayLike, prior: Any) -> Held:
+        order = self._order()
+        place = {label: code for code, label in enumerate(self.classes_[order].tolist())}
+        labels = np.asarray(y).tolist()
+        unknown = sorted(set(map(str, set(labels) - set(place))))
+        if unknown:
+            raise ValueError(f"y holds the class {unknown[0]}, which was not trained on")
+        codes = np.array([place[label] for label in labels], dtype=np.int64)
+        given = self.data_prior_[order]
+        if isinstance(prior, str):
+            check_choice("prior", prior, ["data"])
+            return Held.make(codes, given, None)
+        shares = np.asarray(prior, dtype=np.float64)
+        if shares.ndim == 0:
+            shares = np.array([1 - shares, shares])[np.argsort(order)]
+        if not ((shares > 0) & (shares < 1)).all():
+            raise ValueError(
+                f"prior must lie between 0 and 1 for every class, got {np.asarray(prior).tolist()}"
+            )
+        if len(shares) != len(order):
+            raise ValueError(f"prior must have a share for each of {len(order)} classes, got {len(shares)}")
+        return Held.make(codes, given, check_distribution("prior", shares)[order])
+
     def _judge(
-        self, metric: Any, keywords: dict[str, Any], features: Tensor, X: Any, y: npt.NDArray[Any], prior: Any
-    ) -> tuple[Callable[[Params], tuple[float, float | None]], int]:
+        self, metric: Any, keywords: dict[str, Any], features: Tensor, X: Any, y: npt.NDArray[Any], rows: Held
+    ) -> tuple[Callable[[Params], tuple[float, Any]], int]:
         if callable(metric):
             view = _View(self, features)
+            weights = {} if rows.weight is None else {"sample_weight": rows.weight}
 
-            def by_scorer(candidate: Params) -> tuple[float, float | None]:
+            def by_scorer(candidate: Params) -> tuple[float, None]:
                 view.params = candidate
-                return float(metric(view, X, y)), None
+                return float(metric(view, X, y, **weights)), None
 
             return by_scorer, 1
-        positive = self.positive_ if len(self.classes_) == 2 else None
-        judge = read_metric(metric, keywords, positive)
+        judge, order = read_metric(metric, keywords), self._order()
 
-        def by_name(candidate: Params) -> tuple[float, float | None]:
-            return judge(y, softmax(self._scores(features, candidate, prior)), self.classes_)
+        def by_name(candidate: Params) -> tuple[float, Any]:
+            own = np.argsort(order)[self._scores(features, candidate, "train").argmax(axis=1)]
+            return judge(rows, softmax(self._scores(features, candidate, "data"))[:, order], own)
 
-        return by_name, judge.sign
+        return by_name, judge.metric.sign
 
     def survey(
         self,
@@ -324,15 +402,17 @@ class ConditionalClassifier(_WrappingClassifier):
         ``params`` and ``prior`` are those of :meth:`tune`. Draw the table with
         :func:`~equipoise.classifiers.plot_tradeoff` or :func:`~equipoise.classifiers.plot_map`.
         """
-        features, y = self.backbone(X), np.asarray(y)
-        positive = self._positive() if len(self.classes_) == 2 else None
-        judges = {name: read_metric(name, {}, positive) for name in metrics}
-        rows = []
+        self.positive_ = getattr(self, "positive_", self._positive())
+        features, rows, order = self.backbone(X), self._held(y, prior), self._order()
+        judges = {name: read_metric(name, {}, promise=False) for name in metrics}
+        found = []
         for candidate in read_grid(params, self.distribution_):
-            proba = softmax(self._scores(features, candidate, prior))
-            values = {name: judge(y, proba, self.classes_)[0] for name, judge in judges.items()}
-            rows.append({**candidate, **values})
-        return pd.DataFrame(rows)
+            own = np.argsort(order)[self._scores(features, candidate, "train").argmax(axis=1)]
+            proba = softmax(self._scores(features, candidate, "data"))[:, order]
+            found.append(
+                {**candidate, **{name: judge(rows, proba, own)[0] for name, judge in judges.items()}}
+            )
+        return pd.DataFrame(found)
 
     def frontier(
         self,
@@ -381,6 +461,7 @@ class ConditionalClassifier(_WrappingClassifier):
                 "film",
                 "film_hidden",
                 "film_residual",
+                "film_scaled",
                 "per_sample",
             )
         }
@@ -396,7 +477,10 @@ class ConditionalClassifier(_WrappingClassifier):
                     "module": base.module if isinstance(base.module, str) else None,
                     "distribution": {name: to_dict(law) for name, law in self.distribution_.items()},
                     "params": self.params_,
-                    "default": list(base.default),
+                    "feature_names_in": list(getattr(self, "feature_names_in_", [])),
+                    "class_counts": self.class_counts_.tolist(),
+                    "sampled_prior": self.sampled_prior_.tolist(),
+                    "default": self.default_,
                     "tuning": None if tuning is None else tuning_to_dict(tuning, self.positive_),
                 },
             )
@@ -414,10 +498,12 @@ class ConditionalClassifier(_WrappingClassifier):
         if network is None:
             raise ValueError("the module was not saved, only its weights: pass it to load as module=…")
         with saved.reading("conditional.json"):
-            shell = ConditionalModule(
-                network, tuple(state["default"]), made.film, made.film_hidden, made.film_residual
-            )
-            made.distribution_, made.params_ = laws, state["params"]
+            made.distribution_, made.params_, made.default_ = laws, state["params"], state["default"]
+            shell = ConditionalModule.of(made, network)
+            if state["feature_names_in"]:
+                made.feature_names_in_ = np.array(state["feature_names_in"], dtype=object)
+            made.class_counts_ = np.array(state["class_counts"], dtype=np.float64)
+            made.sampled_prior_ = check_distribution("sampled_prior", state["sampled_prior"], tolerance=1e-6)
             made.classifier_ = NeuralClassifier.load(saved / "network", module=shell)
             made.classes_, made.n_features_in_ = made.classifier_.classes_, made.classifier_.n_features_in_
             if state["tuning"] is not None:

@@ -1,15 +1,18 @@
-"""Pictures of what one conditional model can be (Lieberman et al., Figs 1, 2, 4–7); matplotlib figures."""
+"""Pictures of what one conditional model can be (Lieberman et al., Figs 1–8); matplotlib figures."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from equipoise.report import COLORS, PALETTE, new_axes
+
+if TYPE_CHECKING:
+    from equipoise.training.distributions import Distribution
 
 _SYMBOLS = {"gamma": "γ", "tau": "τ", "alpha": "α", "phi": "φ"}
 
@@ -107,9 +110,17 @@ def plot_map(table: pd.DataFrame, metric: str, *, rows: str, columns: str) -> An
 
 
 def plot_training_maps(
-    panels: Sequence[tuple[str, npt.NDArray[Any]]], *, rows: str, columns: str, label: str = "AUC"
+    panels: Sequence[tuple[str, npt.NDArray[Any]]],
+    *,
+    rows: str,
+    columns: str,
+    label: str = "AUC",
+    row_ticks: Sequence[str] | None = None,
+    column_ticks: Sequence[str] | None = None,
 ) -> Any:
     """Blocks of heat maps: arrays (trainings down, trainings across, λ down, λ across), one panel each.
+
+    ``row_ticks`` and ``column_ticks`` say what each training had; numbers stand in for them.
 
     >>> scores = np.random.default_rng(0).random((2, 2, 3, 3))
     >>> figure = plot_training_maps([("conditional", scores)], rows="γ", columns="τ")
@@ -126,12 +137,35 @@ def plot_training_maps(
             ax.axhline(k * inner_down - 0.5, color="white", lw=1.5)
         for k in range(1, across):
             ax.axvline(k * inner_across - 0.5, color="white", lw=1.5)
-        ax.set_xticks(np.arange(across) * inner_across + (inner_across - 1) / 2, range(1, across + 1))
-        ax.set_yticks(np.arange(down) * inner_down + (inner_down - 1) / 2, range(1, down + 1))
+        named_columns = range(1, across + 1) if column_ticks is None else column_ticks
+        named_rows = range(1, down + 1) if row_ticks is None else row_ticks
+        ax.set_xticks(np.arange(across) * inner_across + (inner_across - 1) / 2, named_columns, fontsize=6)
+        ax.set_yticks(np.arange(down) * inner_down + (inner_down - 1) / 2, named_rows, fontsize=6)
         ax.set_title(f"{title}: best {np.nanmax(values):.3f}, mean {np.nanmean(values):.3f}", fontsize=8)
         ax.set_xlabel(columns, fontsize=8)
     axes[0].set_ylabel(rows, fontsize=8)
     figure.colorbar(image, ax=list(axes[: len(panels)]), label=label)
+    return figure
+
+
+def plot_densities(laws: Mapping[str, Sequence[Distribution]]) -> Any:
+    """Densities (above) and cumulative distributions (below) of hyper-parameters, a column for each name.
+
+    >>> from equipoise.training import Linear
+    >>> len(plot_densities({"τ": [Linear(0, 3, 0), Linear(0, 3, 0.33)]}).axes)
+    2
+    """
+    figure, axes = _panels(2 * len(laws), most=len(laws))
+    for column, (name, chosen) in enumerate(laws.items()):
+        for law, color in zip(chosen, _shades(len(chosen)), strict=True):
+            x = np.linspace(law.low, law.high, 101)
+            told = f"L({law.low:.3g}, {law.high:.3g}, {float(law.density(law.high)):.3g})"
+            axes[column].plot(x, law.density(x), color=color, label=told)
+            axes[len(laws) + column].plot(x, law.cdf(x), color=color)
+        axes[column].legend(fontsize=6, frameon=False)
+        axes[len(laws) + column].set_xlabel(name, fontsize=8)
+    axes[0].set_ylabel("density", fontsize=8)
+    axes[len(laws)].set_ylabel("cumulative", fontsize=8)
     return figure
 
 

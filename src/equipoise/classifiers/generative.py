@@ -13,10 +13,10 @@ import torch
 from equipoise._core.checks import check_in_range, check_positive
 from equipoise._core.random import derive_seed, draw_seed
 from equipoise.classifiers._prediction import _NetworkClassifier
-from equipoise.classifiers.inputs import unit_preparation
 from equipoise.classifiers.targets import Targets, check_training_data
 from equipoise.networks.generative import GenerativeNetwork
 from equipoise.training import Batch, ClassSampler, LearningRate, Outcome, TensorData, fit
+from equipoise.training.inputs import unit_preparation
 
 
 class _GenerativeStep:

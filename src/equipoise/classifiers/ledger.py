@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from equipoise._core.checks import FloatArray, check_choice, check_distribution
+from equipoise.losses._links import Link
 
 
 def resolve_prior(prior: Any, *, data: FloatArray, trained: FloatArray) -> FloatArray:
@@ -43,16 +44,30 @@ def shift_logits(logits: npt.NDArray[np.floating], trained: FloatArray, wanted: 
     return np.asarray(scores + np.where(trained > 0, shift, -np.inf))
 
 
+def posterior_scores(
+    logits: npt.NDArray[np.floating], link: Link | None, prior: Any, *, data: FloatArray, trained: FloatArray
+) -> FloatArray:
+    """Scores whose softmax is the posterior under a prior.
+
+    The network's raw answer for ``"train"``, which is what the loss was made to decide by; else the loss's exact
+    link (:meth:`equipoise.losses.Loss.link`), if it has one, moved from the prior it was trained to.
+    """
+    wanted = resolve_prior(prior, data=data, trained=trained)
+    if isinstance(prior, str) and prior == "train":
+        return np.asarray(logits, dtype=np.float64)
+    return shift_logits(logits if link is None else link(logits), trained, wanted)
+
+
 def softmax(scores: FloatArray) -> FloatArray:
     """Rows that sum to one."""
     raised = np.exp(scores - scores.max(axis=1, keepdims=True))
     return np.asarray(raised / raised.sum(axis=1, keepdims=True))
 
 
-def trained_prior(
-    class_mass: FloatArray, *, shares: FloatArray | None, counts: FloatArray, class_weight: Any, loss: Any
+def sampled_prior(
+    class_mass: FloatArray, *, shares: FloatArray | None, counts: FloatArray, class_weight: Any
 ) -> FloatArray:
-    """The prior that training aims at.
+    """The class shares that the loss saw: sample weights, the sampler and class weights.
 
     Parameters
     ----------
@@ -64,8 +79,6 @@ def trained_prior(
         Samples in each class.
     class_weight : array or None
         A weight a class.
-    loss : object
-        Its ``implied_prior(class_prior)``, if it has one, gives what its posterior is trained to.
     """
     mass = np.asarray(class_mass, dtype=np.float64)
     if shares is not None:
@@ -74,8 +87,11 @@ def trained_prior(
         mass = mass * np.asarray(class_weight, dtype=np.float64)
     if mass.sum() <= 0:
         raise ValueError(f"the weights leave no class with training mass, got {mass.tolist()}")
-    prior = mass / mass.sum()
+    return np.asarray(mass / mass.sum())
+
+
+def implied_prior(loss: Any, sampled: FloatArray) -> FloatArray:
+    """The prior that a loss trains its posterior to: its ``implied_prior`` of what it saw, if it has one."""
     implied = getattr(loss, "implied_prior", None)
-    if callable(implied):
-        prior = np.asarray(implied(prior), dtype=np.float64)
+    prior = np.asarray(implied(sampled) if callable(implied) else sampled, dtype=np.float64)
     return np.asarray(prior / prior.sum())

@@ -10,19 +10,19 @@ import numpy.typing as npt
 import pandas as pd
 import torch
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from equipoise._core.checks import FloatArray, IntArray, check_choice, check_in_range
 from equipoise._core.random import draw_seed
 from equipoise._core.sealed import SealedFolder, open_sealed, sealing
 from equipoise.classifiers._prediction import _WrappingClassifier
-from equipoise.classifiers.inputs import Preparation
 from equipoise.classifiers.neural import NeuralClassifier
 from equipoise.classifiers.saving import check_kind
-from equipoise.classifiers.targets import Targets, check_training_data
+from equipoise.classifiers.targets import Targets, check_inputs, check_training_data
 from equipoise.training import load_state, save_state
 from equipoise.training.bilevel import BilevelStep
+from equipoise.training.inputs import Preparation
 from equipoise.training.learned import METHODS, LearnedLoss, MetaENumLoss, MetaWeightNetLoss, scatter_matrix
 from equipoise.training.metaset import MetaSet, take_meta_set
 
@@ -147,7 +147,7 @@ class MetaClassifier(_WrappingClassifier):
         train = self._training_rows(codes)
         prepare = Preparation.fit(X[train], base.image_shape)
         meta = MetaSet(
-            prepare(X[self.meta_rows_]),
+            prepare(X[self.meta_rows_])[torch.arange(len(self.meta_rows_))],
             targets.codes[self.meta_rows_],
             _positions(self.meta_rows_, train, len(y)),
             len(self.classes_),
@@ -226,7 +226,7 @@ class MetaClassifier(_WrappingClassifier):
 
     def _checked(self, X: npt.ArrayLike) -> Any:
         check_is_fitted(self)
-        return validate_data(self, X, reset=False, allow_nd=True, dtype="numeric")
+        return check_inputs(self, X)
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """The class of each sample, decided under the prior that training aimed at."""

@@ -15,10 +15,16 @@ from torch import Tensor, nn
 from equipoise._core.checks import check_positive
 from equipoise._core.random import draw_seed
 from equipoise.classifiers._prediction import _NetworkClassifier
-from equipoise.classifiers.inputs import Preparation
-from equipoise.classifiers.ledger import trained_prior
+from equipoise.classifiers._training_job import (
+    Job,
+    LinkedCrossEntropy,
+    build_loss,
+    exact_link,
+    initial_network,
+    train_job,
+)
+from equipoise.classifiers.ledger import implied_prior, sampled_prior
 from equipoise.classifiers.targets import Targets, check_training_data
-from equipoise.classifiers.work import Job, build_loss, data_identity, initial_network, train_job
 from equipoise.networks import use_cosine_head
 from equipoise.training import (
     Callback,
@@ -32,6 +38,8 @@ from equipoise.training import (
     class_shares,
     make_fabric,
 )
+from equipoise.training.checkpoint import run_identity
+from equipoise.training.inputs import Preparation
 
 
 class NeuralClassifier(_NetworkClassifier):
@@ -41,10 +49,12 @@ class NeuralClassifier(_NetworkClassifier):
     ----------
     module : str, factory or nn.Module
         ``"auto"`` (an MLP for tables, a small convnet for images), ``"mlp"``, ``"convnet"``, ``"resnet8"``,
-        ``"resnet20"``, ``"resnet32"``, a factory ``factory(input_shape, n_classes, **module_params)``, or
-        a module, which is copied.
+        ``"resnet20"``, ``"resnet32"``, ``"torchvision/…"`` or ``"timm/…"`` where these are installed, a factory
+        ``factory(input_shape, n_classes, **module_params)``, or a module, which is copied.
     module_params : dict, optional
-        For the network, such as ``{"hidden": (64, 64), "dropout": 0.1}``.
+        For the network, such as ``{"hidden": (64, 64), "dropout": 0.1}``. For a module or one of another library:
+        ``head`` (the name of its last linear layer), ``weights`` (a safetensors file or a state dict) and
+        ``frozen`` (train the head alone), see :func:`equipoise.networks.adapt`.
     loss : str, nn.Module or factory
         A loss of :mod:`equipoise.losses` by name, an instance, which is copied, or a factory
         ``factory(class_counts, **loss_params)``. Losses made for cosines
@@ -74,8 +84,8 @@ class NeuralClassifier(_NetworkClassifier):
         ``augment(inputs, generator)`` on every training batch, such as
         :class:`~equipoise.training.FlipAndShift`.
     early_stopping : bool or EarlyStopping
-        Hold out ``validation_fraction`` of the data, stratified; stop when ``val_loss``, weighed to the prior
-        that training aims at, no longer falls, and keep the best weights.
+        Hold out ``validation_fraction`` of the data, stratified; stop when ``val_loss`` no longer falls, and keep
+        the best weights. That loss is the cross-entropy of the probabilities, at the prior that training aims at.
     validation_fraction : float
     callbacks : sequence of Callback
         More to be called, such as :class:`~equipoise.training.DeferredReweighting`; copied for every fit.
@@ -105,6 +115,9 @@ class NeuralClassifier(_NetworkClassifier):
         Class shares of the data; sample weights count.
     training_prior_ : ndarray
         The prior that the posterior was trained to, through sampler, class weights and loss.
+    link_ : Link or None
+        The exact way from the logits that minimize the loss to probabilities (:meth:`equipoise.losses.Loss.link`);
+        None where there is none, and the softmax of the logits is used.
     step_state_ : dict or None
         What the step knew in the end, as in a checkpoint; a loaded classifier has none.
 
@@ -187,8 +200,10 @@ class NeuralClassifier(_NetworkClassifier):
 
         Parameters
         ----------
-        X : array-like of shape (n, columns), (n, height, width) or (n, channels, height, width) or
-        channels last y : array-like of shape (n,)
+        X : array-like
+            A table (n, columns), or images: (n, height, width), (n, channels, height, width) or
+            (n, height, width, channels).
+        y : array-like of shape (n,)
             Labels of any kind: strings, booleans, integers with gaps.
         sample_weight : array-like of shape (n,), optional
             A row of weight 2 counts as two rows, one of weight 0 as none.
@@ -204,7 +219,8 @@ class NeuralClassifier(_NetworkClassifier):
         self.network_ = job.network.to("cpu", torch.float32).eval()
         self.history_ = pd.DataFrame(done.history)
         self.data_prior_ = targets.prior()
-        self.training_prior_ = done.training_prior
+        self.class_counts_, self.sampled_prior_ = job.class_counts, done.sampled_prior
+        self.training_prior_, self.link_ = done.training_prior, exact_link(job.loss)
         self.step_state_ = done.step_state
         return self
 
@@ -217,9 +233,8 @@ class NeuralClassifier(_NetworkClassifier):
         data = TensorData(inputs[train], targets.codes[train], targets.tensor_weight(train))
         held = None
         if held_out is not None:
-            aim = trained_prior(
-                mass, shares=shares, counts=counts, class_weight=targets.class_weight, loss=loss
-            )
+            seen = sampled_prior(mass, shares=shares, counts=counts, class_weight=targets.class_weight)
+            aim = implied_prior(loss, seen)
             held = TensorData(inputs[held_out], targets.codes[held_out], targets.weight_for(held_out, aim))
         return Job(
             network=self._network(loss, seed),
@@ -237,7 +252,7 @@ class NeuralClassifier(_NetworkClassifier):
             batch_size=self.batch_size,
             seed=seed,
             augment=self.augment,
-            callbacks=self._callbacks(held, data, seed),
+            callbacks=self._callbacks(held, data, loss, seed),
             verbose=self.verbose,
         )
 
@@ -248,16 +263,19 @@ class NeuralClassifier(_NetworkClassifier):
             use_cosine_head(network, getattr(loss, "scale", 30.0))
         return network
 
-    def _callbacks(self, held_out: TensorData | None, data: TensorData, seed: int) -> list[Callback]:
+    def _callbacks(
+        self, held_out: TensorData | None, data: TensorData, loss: nn.Module, seed: int
+    ) -> list[Callback]:
         schedule = self.schedule
         rate = copy.deepcopy(schedule) if isinstance(schedule, LearningRate) else LearningRate(schedule)
         wanted: list[Callback] = [rate, *copy.deepcopy(list(self.callbacks))]
         if held_out is not None:
             stopping = self.early_stopping
-            wanted.append(Validation(held_out))
+            link = exact_link(loss)
+            wanted.append(Validation(held_out, None if link is None else LinkedCrossEntropy(link)))
             wanted.append(copy.deepcopy(stopping) if isinstance(stopping, EarlyStopping) else EarlyStopping())
         if self.checkpoint is not None:
-            wanted.append(Checkpoint(self.checkpoint, identity=data_identity(self, data, seed)))
+            wanted.append(Checkpoint(self.checkpoint, identity=run_identity(self, seed, data=data)))
         return wanted
 
     def _empty_network(self) -> nn.Module:

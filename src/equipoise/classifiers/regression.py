@@ -15,13 +15,13 @@ from torch import Tensor
 
 from equipoise._core.checks import FloatArray, check_choice, check_positive
 from equipoise._core.random import draw_seed
-from equipoise.classifiers._operating import Tuning, default_grid, default_of, scan
-from equipoise.classifiers.inputs import Preparation
-from equipoise.classifiers.work import build_optimizer, initial_network
+from equipoise.classifiers._lambda_search import Tuning, default_grid, default_of, scan
+from equipoise.classifiers._training_job import build_optimizer, initial_network
 from equipoise.losses.functional import balanced_mse
 from equipoise.networks import ConditionalNetwork, build_network
 from equipoise.training import Batch, LearningRate, Outcome, TensorData, Uniform, fit
 from equipoise.training.distributions import check_distributions, draw
+from equipoise.training.inputs import Preparation
 
 
 def errors_by_target(y: FloatArray, predicted: FloatArray, bins: int = 10) -> FloatArray:

@@ -12,9 +12,10 @@ import pandas as pd
 from equipoise._core.checks import check_distribution, check_integer, check_same_length
 from equipoise._core.files import DamagedFileError
 from equipoise._core.sealed import SealedFolder, open_sealed
-from equipoise.classifiers.inputs import Preparation
+from equipoise.losses._links import Link
 from equipoise.networks import use_cosine_head
 from equipoise.training import check_finite, load_state, save_state
+from equipoise.training.inputs import Preparation
 
 C = TypeVar("C")
 
@@ -41,6 +42,7 @@ def save_classifier(classifier: Any, folder: str | os.PathLike[str]) -> None:
         "feature_names_in": list(getattr(classifier, "feature_names_in_", [])),
         "data_prior": classifier.data_prior_.tolist(),
         "training_prior": classifier.training_prior_.tolist(),
+        "link": None if classifier.link_ is None else classifier.link_.to_dict(),
         "history": classifier.history_.to_dict("list"),
         "weights": dict(classifier.network_.state_dict()),
     }
@@ -81,6 +83,7 @@ def _rebuild(cls: type[C], state: dict[str, Any], params: dict[str, Any]) -> C:
         prior = check_distribution(name, state[name], tolerance=1e-6)
         check_same_length(classes=classifier.classes_, prior=prior)
         setattr(classifier, f"{name}_", prior)
+    classifier.link_ = None if state.get("link") is None else Link.from_dict(state["link"])
     classifier.history_ = pd.DataFrame(state["history"])
     network = classifier._empty_network()
     if "head.scale" in state["weights"]:

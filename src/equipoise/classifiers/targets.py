@@ -13,23 +13,35 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from equipoise._core.checks import FloatArray, IntArray, check_fraction
+from equipoise._core.checks import FloatArray, IntArray, check_fraction, check_same_length
 from equipoise._core.priors import weighted_prior
+from equipoise.datasets import ImageFiles
 
 
 def check_training_data(
     estimator: Any, X: Any, y: Any, sample_weight: npt.ArrayLike | None
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], FloatArray | None]:
     """Finite inputs of two axes or more, labels, and positive weights: rows of weight 0 are left out."""
-    X, y = validate_data(estimator, X, y, allow_nd=True, dtype="numeric")
+    if isinstance(X, ImageFiles):
+        check_same_length(X=X, y=y)
+        y, estimator.n_features_in_ = np.asarray(y), X.shape[1]
+    else:
+        X, y = validate_data(estimator, X, y, allow_nd=True, dtype="numeric")
     check_classification_targets(y)
     if sample_weight is None:
         return X, y, None
-    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    weight = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
     kept = weight > 0
     if not kept.any():
         raise ValueError("sample_weight must have a positive sum, got 0")
     return (X, y, weight) if kept.all() else (X[kept], y[kept], weight[kept])
+
+
+def check_inputs(estimator: Any, X: Any) -> Any:
+    """Inputs of a fitted estimator: arrays that are finite and of the fitted width, or pictures on disk."""
+    if isinstance(X, ImageFiles):
+        return X
+    return validate_data(estimator, X, reset=False, allow_nd=True, dtype="numeric")
 
 
 @dataclass(frozen=True)

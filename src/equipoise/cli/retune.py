@@ -11,11 +11,13 @@ HELP = "decide otherwise with the same model, without training: other costs, a r
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL", help="the model folder that a report wrote")
+    parser.add_argument("model", metavar="MODEL", help="the folder of a report's model or a conditional one")
     add_wishes(parser)
     parser.add_argument(
         "--threshold", type=float, metavar="T", help="this threshold on the positive's probability"
     )
+    parser.add_argument("--data", metavar="FILE", help="labeled rows, which a conditional model is tuned on")
+    parser.add_argument("--target", metavar="COLUMN", help="the column with the labels in --data")
     parser.add_argument(
         "--out", metavar="DIR", help="where to write the model (default: beside it, as MODEL-retuned)"
     )
@@ -24,12 +26,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from equipoise.advisor import load
+    from equipoise.cli._retune_conditional import is_conditional, retune_conditional
 
     wishes, prior = read_wishes(args), parse_prior(args.prior)
     if not wishes and prior is None and args.threshold is None:
         raise ValueError("say what to tune to: --cost fp=1,fn=20, --recall 0.95, --alerts 50 or --prior 0.01")
     if args.out and args.in_place:
         raise ValueError("--out and --in-place cannot both be followed: give one of them")
+    if is_conditional(args.model):
+        print(retune_conditional(args))
+        return 0
     model = load(args.model)
     tuned = model.retuned(prior=prior, threshold=args.threshold, **wishes)
     point = tuned.operating_point_

@@ -7,6 +7,11 @@ from equipoise.datasets.benchmark import (
     load_imblearn_benchmark,
     load_mvtec_features,
 )
+from equipoise.datasets.binary_images import (
+    BINARY_IMAGE_SETS,
+    find_binary_image_files,
+    load_binary_images,
+)
 from equipoise.datasets.cifar import load_cifar10, load_cifar10_lt_indices, load_cifar100
 from equipoise.datasets.dataset import Dataset
 from equipoise.datasets.embedded import (
@@ -16,6 +21,7 @@ from equipoise.datasets.embedded import (
 )
 from equipoise.datasets.home import data_home
 from equipoise.datasets.idx import read_idx
+from equipoise.datasets.image_files import ImageFiles, find_image_files
 from equipoise.datasets.images import load_fashion_mnist, load_medmnist, load_mnist
 from equipoise.datasets.imbalance import (
     apportion,
@@ -42,11 +48,13 @@ from equipoise.datasets.table import Table
 from equipoise.datasets.teacher_student import TeacherStudent, make_teacher_student
 
 __all__ = [
+    "BINARY_IMAGE_SETS",
     "IMBLEARN_BENCHMARK",
     "PROFILES",
     "Column",
     "Dataset",
     "GaussianMixture",
+    "ImageFiles",
     "LabeledImages",
     "Profile",
     "Schema",
@@ -62,9 +70,12 @@ __all__ = [
     "data_home",
     "describe_near_copies",
     "exponential_counts",
+    "find_binary_image_files",
+    "find_image_files",
     "find_near_copies",
     "gram_matrix",
     "imbalanced_indices",
+    "load_binary_images",
     "load_breast_cancer_imbalanced",
     "load_cifar10",
     "load_cifar10_lt_indices",

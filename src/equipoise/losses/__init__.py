@@ -11,6 +11,8 @@ import importlib
 import pkgutil
 from typing import TYPE_CHECKING, Any
 
+from equipoise._core.extras import import_name
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -85,7 +87,7 @@ def __getattr__(name: str) -> Any:
     if name == "functional":
         return importlib.import_module(f"{__name__}.functional")
     if name in _MODULES:
-        return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+        return import_name(f"{__name__}.{_MODULES[name]}", name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

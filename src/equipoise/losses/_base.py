@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from equipoise._core.checks import FloatArray, check_array, check_choice
+from equipoise.losses._links import Link
 from equipoise.losses.functional.shared import is_soft, promote, reduce_loss
 
 if TYPE_CHECKING:
@@ -121,6 +122,13 @@ class Loss(nn.Module, abc.ABC):
         it.
         """
         return np.asarray(class_prior, dtype=np.float64)
+
+    def link(self) -> Link | None:
+        """The exact way from the minimizer's logits to probabilities under :meth:`implied_prior`.
+
+        None where there is no exact one; the softmax of the logits then is the best answer known.
+        """
+        return None
 
     def set_rows(self, **values: Tensor) -> None:
         """Give hyper-parameters of ``rowwise`` one value a row of the batches that follow."""

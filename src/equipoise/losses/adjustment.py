@@ -11,6 +11,7 @@ from torch import Tensor
 from equipoise._core.checks import FloatArray, check_in_range
 from equipoise.losses import functional
 from equipoise.losses._base import Loss, LossOptions
+from equipoise.losses._links import Link
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -65,6 +66,9 @@ class LogitAdjustedLoss(Loss):
     def implied_prior(self, class_prior: npt.ArrayLike) -> FloatArray:
         return adjusted_prior(class_prior, self.log_prior, self.tau)
 
+    def link(self) -> Link:
+        return Link()
+
     def extra_repr(self) -> str:
         return f"tau={self.tau}, {super().extra_repr()}"
 
@@ -73,7 +77,7 @@ class VSLoss(Loss):
     """Vector-scaling loss: cross-entropy of (n_c/n_max)^γ z_c + τ log π_c (Kini et al. 2021; Lieberman et
     al., Eq 3).
 
-    ``implied_prior`` accounts for τ. The scales γ act on the margins and have no prior that would undo them.
+    ``implied_prior`` accounts for τ, and ``link`` for the scales γ.
 
     >>> import torch
     >>> VSLoss([9, 1], gamma=0, tau=0)(torch.zeros(1, 2), torch.tensor([1]))
@@ -107,6 +111,11 @@ class VSLoss(Loss):
 
     def implied_prior(self, class_prior: npt.ArrayLike) -> FloatArray:
         return adjusted_prior(class_prior, self.log_prior, self.tau)
+
+    def link(self) -> Link:
+        """softmax(Δ∘z), the scaled logits, under the prior that τ implies."""
+        log_prior = self.log_prior.detach().cpu().double().numpy()
+        return Link(scales=tuple(np.exp(self.gamma * (log_prior - log_prior.max())).tolist()))
 
     def extra_repr(self) -> str:
         return f"gamma={self.gamma}, tau={self.tau}, {super().extra_repr()}"

@@ -12,6 +12,7 @@ from torch import Tensor
 from equipoise._core.checks import FloatArray, check_in_range
 from equipoise.losses import functional
 from equipoise.losses._base import Loss, LossOptions
+from equipoise.losses._links import Link
 from equipoise.losses.cross_entropy import reweighted_prior
 from equipoise.theory.effective_number import effective_number
 
@@ -67,6 +68,9 @@ class ClassBalancedLoss(Loss):
 
     def implied_prior(self, class_prior: npt.ArrayLike) -> FloatArray:
         return reweighted_prior(class_prior, self.class_weight)
+
+    def link(self) -> Link:
+        return Link(focus=self.phi)
 
     def extra_repr(self) -> str:
         return f"beta={self.beta}, phi={self.phi}, {super().extra_repr()}"

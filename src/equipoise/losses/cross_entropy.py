@@ -12,6 +12,7 @@ from torch import Tensor
 from equipoise._core.checks import FloatArray, check_positive
 from equipoise.losses import functional
 from equipoise.losses._base import Loss, LossOptions
+from equipoise.losses._links import Link
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -36,6 +37,9 @@ class CrossEntropyLoss(Loss):
 
     def per_sample(self, logits: Tensor, target: Tensor, **needs: Tensor) -> Tensor:
         return functional.cross_entropy(logits, target, reduction="none")
+
+    def link(self) -> Link:
+        return Link()
 
 
 class WeightedCrossEntropyLoss(Loss):
@@ -83,3 +87,6 @@ class WeightedCrossEntropyLoss(Loss):
 
     def implied_prior(self, class_prior: npt.ArrayLike) -> FloatArray:
         return reweighted_prior(class_prior, self.class_weight)
+
+    def link(self) -> Link:
+        return Link()

@@ -12,6 +12,7 @@ from torch import Tensor
 from equipoise._core.checks import FloatArray, check_in_range
 from equipoise.losses import functional
 from equipoise.losses._base import Loss, LossOptions
+from equipoise.losses._links import Link
 from equipoise.losses.cross_entropy import reweighted_prior
 
 if TYPE_CHECKING:
@@ -67,6 +68,9 @@ class FocalLoss(Loss):
         if self.alpha is None:
             return super().implied_prior(class_prior)
         return reweighted_prior(class_prior, self.alpha)
+
+    def link(self) -> Link:
+        return Link(focus=self.phi)
 
     def extra_repr(self) -> str:
         return f"phi={self.phi}, {super().extra_repr()}"

@@ -11,6 +11,7 @@ from torch import Tensor
 from equipoise._core.checks import check_choice, check_in_range, check_integer, check_positive
 from equipoise.losses import functional
 from equipoise.losses._base import Loss, LossOptions
+from equipoise.losses._links import Link
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -53,6 +54,9 @@ class LDAMLoss(Loss):
 
     def per_sample(self, logits: Tensor, target: Tensor, **needs: Tensor) -> Tensor:
         return functional.ldam_loss(logits, target, self.margins, scale=self.scale, reduction="none")
+
+    def link(self) -> Link:
+        return Link(margins=tuple((self.scale * self.margins.cpu().double()).tolist()))
 
     def extra_repr(self) -> str:
         return f"max_margin={self.max_margin}, scale={self.scale}, {super().extra_repr()}"
@@ -99,6 +103,10 @@ class KPSLoss(Loss):
         return functional.kps_loss(
             logits, target, self.class_scales, self.margins, scale=self.scale, reduction="none"
         )
+
+    def link(self) -> Link:
+        margins = tuple((self.scale * self.margins.cpu().double()).tolist())
+        return Link(scales=tuple(self.class_scales.cpu().double().tolist()), margins=margins)
 
     def extra_repr(self) -> str:
         return f"max_margin={self.max_margin}, scale={self.scale}, {super().extra_repr()}"

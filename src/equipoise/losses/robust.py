@@ -13,6 +13,7 @@ from equipoise._core.checks import check_in_range
 from equipoise._core.random import derive_seed
 from equipoise.losses import functional
 from equipoise.losses._base import Loss, LossOptions
+from equipoise.losses._links import Link
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -42,6 +43,10 @@ class LqLoss(Loss):
 
     def per_sample(self, logits: Tensor, target: Tensor, **needs: Tensor) -> Tensor:
         return functional.lq_loss(logits, target, q=self.q, reduction="none")
+
+    def link(self) -> Link | None:
+        """None for q = 1, the mean absolute error, which is minimized by the likeliest class alone."""
+        return Link(power=self.q) if self.q < 1 else None
 
     def extra_repr(self) -> str:
         return f"q={self.q}, {super().extra_repr()}"

@@ -93,7 +93,7 @@ def g_mean_per_class(counts: Tallies) -> FloatArray:
     return mean_present(np.sqrt(class_recalls(counts) * class_specificities(counts)))
 
 
-def g_mean_product(counts: Tallies) -> FloatArray:
+def g_mean(counts: Tallies) -> FloatArray:
     recalls = class_recalls(counts)
     with np.errstate(divide="ignore"):  # a class without a hit makes the product zero
         return np.exp(mean_present(np.log(recalls)))

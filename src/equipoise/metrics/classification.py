@@ -224,7 +224,7 @@ def _g_mean_input(
     return true, predicted, {"labels": np.unique(true), "sample_weight": weight}
 
 
-@metric(needs="labels", weighted=kernels.from_tallies(kernels.g_mean_macro))
+@metric(needs="labels", weighted=kernels.from_tallies(kernels.g_mean))
 def g_mean(
     y_true: npt.ArrayLike,
     y_pred: npt.ArrayLike,
@@ -232,16 +232,21 @@ def g_mean(
     labels: npt.ArrayLike | None = None,
     sample_weight: npt.ArrayLike | None = None,
 ) -> float:
-    """G-mean, macro: √(mean sensitivity · mean specificity), the one of Mondal et al., Table 1.
+    """G-mean: the C-th root of the product of the C recalls; √(recall · specificity) for two classes.
 
-    The literature has three G-means; see also :func:`g_mean_per_class` and :func:`g_mean_product`.
-    For two classes all three are √(recall · specificity), but for the first, which is the balanced accuracy.
+    The literature has two more, for which see :func:`g_mean_macro` and :func:`g_mean_per_class`.
 
+    References
+    ----------
+    Lieberman et al., Eq 17.
+
+    >>> g_mean([0, 0, 0, 1], [0, 0, 1, 1])
+    0.816...
     >>> g_mean([0, 0, 1, 1, 2, 2], [0, 0, 1, 0, 2, 2])
-    0.874...
+    0.793...
     """
     true, predicted, keywords = _g_mean_input(y_true, y_pred, labels, sample_weight)
-    return float(imblearn.metrics.geometric_mean_score(true, predicted, average="macro", **keywords))
+    return float(imblearn.metrics.geometric_mean_score(true, predicted, average="multiclass", **keywords))
 
 
 @metric(needs="labels", weighted=kernels.from_tallies(kernels.g_mean_per_class))
@@ -262,21 +267,23 @@ def g_mean_per_class(
     return float(np.mean(each))
 
 
-@metric(needs="labels", weighted=kernels.from_tallies(kernels.g_mean_product))
-def g_mean_product(
+@metric(needs="labels", weighted=kernels.from_tallies(kernels.g_mean_macro))
+def g_mean_macro(
     y_true: npt.ArrayLike,
     y_pred: npt.ArrayLike,
     *,
     labels: npt.ArrayLike | None = None,
     sample_weight: npt.ArrayLike | None = None,
 ) -> float:
-    """G-mean, product: the C-th root of the product of the C recalls, as GAMO reports it.
+    """G-mean, macro: √(mean sensitivity · mean specificity), the one of Mondal et al., Table 1.
 
-    >>> g_mean_product([0, 0, 1, 1, 2, 2], [0, 0, 1, 0, 2, 2])
-    0.793...
+    For two classes it is the balanced accuracy; :func:`g_mean` is what most papers mean.
+
+    >>> g_mean_macro([0, 0, 1, 1, 2, 2], [0, 0, 1, 0, 2, 2])
+    0.874...
     """
     true, predicted, keywords = _g_mean_input(y_true, y_pred, labels, sample_weight)
-    return float(imblearn.metrics.geometric_mean_score(true, predicted, average="multiclass", **keywords))
+    return float(imblearn.metrics.geometric_mean_score(true, predicted, average="macro", **keywords))
 
 
 @metric(

@@ -1,5 +1,6 @@
 """Networks as features and a linear head, so that losses can see features and head weights."""
 
+from equipoise.networks.adaptor import AdaptedNetwork, adapt
 from equipoise.networks.autoencoder import Autoencoder
 from equipoise.networks.base import Network, build_network, logits_and_features, network_names
 from equipoise.networks.convnet import ConvNet
@@ -10,6 +11,7 @@ from equipoise.networks.resnet import ResNet
 
 __all__ = [
     "MLP",
+    "AdaptedNetwork",
     "Autoencoder",
     "ConditionalNetwork",
     "ConvNet",
@@ -17,6 +19,7 @@ __all__ = [
     "FiLM",
     "Network",
     "ResNet",
+    "adapt",
     "build_network",
     "logits_and_features",
     "network_names",

@@ -10,13 +10,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from equipoise._core.checks import check_choice, check_in_range, check_integer
-from equipoise.networks.base import FeaturesAndHead, check_image_shape
+from equipoise.networks.base import FeaturesAndHead, build_network, check_image_shape
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,8 @@ class Autoencoder(FeaturesAndHead):
         t, how many latents a mix has.
     dropout : float, optional
         Share dropped in encoder and mixer; 0.4 in the paper, 0.2 where small.
+    encoder : module, name or factory, optional
+        In place of the paper's, as for :func:`~equipoise.networks.build_network`; its head gives the latent.
 
     Examples
     --------
@@ -72,6 +75,7 @@ class Autoencoder(FeaturesAndHead):
         size: str = "small",
         n_mixed: int = 2,
         dropout: float | None = None,
+        encoder: Any = None,
     ) -> None:
         check_choice("size", size, _IMAGE)
         image = len(input_shape) > 1
@@ -100,6 +104,8 @@ class Autoencoder(FeaturesAndHead):
                 nn.Linear(widths.second, columns),
             )
             self.critic = _Critic(nn.Identity(), self.input_shape, n_classes, (widths.dense,) * 3)
+        if encoder is not None:
+            self.encoder = build_network(encoder, self.input_shape, self.latent)
         mixed = self.latent * (self.n_mixed + 1) + n_classes
         self.mixer = nn.Sequential(
             *_dense([mixed, *(widths.mixer,) * 4], nn.LeakyReLU(0.2), dropped),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
@@ -92,22 +93,35 @@ def network_names() -> list[str]:
 
 
 def build_network(
-    module: str | Callable[..., nn.Module], input_shape: Sequence[int], n_classes: int, **params: Any
+    module: str | Callable[..., nn.Module] | nn.Module,
+    input_shape: Sequence[int],
+    n_classes: int,
+    **params: Any,
 ) -> nn.Module:
-    """A network by name, or from a factory ``factory(input_shape, n_classes, **params)``.
+    """A network by name, from a factory ``factory(input_shape, n_classes, **params)``, or a copy of a module.
 
     ``"auto"`` is an MLP for tables, shape ``(columns,)``, and a small convnet for images, shape
-    ``(channels, height, width)``.
+    ``(channels, height, width)``. ``"torchvision/resnet18"`` and ``"timm/convnext_tiny"`` name backbones of those
+    libraries. For these and for a module, ``params`` are those of :func:`~equipoise.networks.adapt`.
 
     >>> build_network("auto", (1, 28, 28), 10).head.out_features
     10
     """
+    from equipoise.networks.adaptor import adapt, build_from_library, check_options, has_head
+
     shape = tuple(int(size) for size in input_shape)
+    if isinstance(module, nn.Module):
+        check_options(params)
+        network = copy.deepcopy(module)
+        return adapt(network, n_classes, **params) if params or has_head(network) else network
     if callable(module):
         network = module(shape, n_classes, **params)
         if not isinstance(network, nn.Module):
             raise TypeError(f"module must make a torch.nn.Module, got {network!r}")
-        return network
+        return adapt(network, n_classes) if has_head(network) else network
+    if module.startswith(("torchvision/", "timm/")):
+        check_options(params)
+        return build_from_library(module, shape, n_classes, **params)
     name = ("mlp" if len(shape) == 1 else "convnet") if module == "auto" else module
     builders = _builders()
     check_choice("module", name, ["auto", *builders])

@@ -79,9 +79,13 @@ class ConditionalNetwork(nn.Module):
         The λ that is used where none is given.
     modulate : bool
         ``False`` is the ablation: λ is drawn for the loss but the network does not see it (Eq 8).
+    center, spread : sequences of float, optional
+        Subtracted from λ and divided by before the modulation sees it; by default it sees λ as it is.
     """
 
     default: Tensor
+    center: Tensor
+    spread: Tensor
 
     def __init__(
         self,
@@ -91,10 +95,15 @@ class ConditionalNetwork(nn.Module):
         modulate: bool = True,
         hidden: int = 128,
         residual: bool = True,
+        center: Any = None,
+        spread: Any = None,
     ) -> None:
         super().__init__()
         self.network = network
         self.register_buffer("default", torch.as_tensor(default, dtype=torch.float32).reshape(-1))
+        for name, value, plain in (("center", center, 0.0), ("spread", spread, 1.0)):
+            given = torch.full_like(self.default, plain) if value is None else torch.as_tensor(value)
+            self.register_buffer(name, given.to(self.default), persistent=False)
         channels = int(self.head.in_features)
         self.film = FiLM(len(self.default), channels, hidden, residual) if modulate else None
 
@@ -114,7 +123,8 @@ class ConditionalNetwork(nn.Module):
     def answer(self, features: Tensor, params: Tensor | None = None) -> Tensor:
         """Logits from features, under λ of shape (d,) or (n, d)."""
         if self.film is not None:
-            features = self.film(features, self.default if params is None else params)
+            told = self.default if params is None else params
+            features = self.film(features, (told - self.center) / self.spread)
         logits: Tensor = self.head(features)
         return logits
 

@@ -114,6 +114,7 @@ class AutoencoderOversampler(NeuralSampler):
         from equipoise.networks import Autoencoder
         from equipoise.training import Checkpoint, ExponentialAverage, LearningRate, TensorData
         from equipoise.training.autoencoder import Plan, train_autoencoder
+        from equipoise.training.checkpoint import run_identity
 
         settings: dict[str, Any] = {
             "decode_share": 1.0,
@@ -133,7 +134,7 @@ class AutoencoderOversampler(NeuralSampler):
         if self.average:
             callbacks.append(ExponentialAverage(self.average, skip=("critic", "mixer")))
         if self.checkpoint is not None:
-            identity = {"rows": len(inputs), "total": float(inputs.double().sum()), "seed": seed}
+            identity = run_identity(self, seed, inputs=inputs, targets=targets)
             callbacks.append(Checkpoint(self.checkpoint, identity=identity))
         run = train_autoencoder(
             network,

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from equipoise._core.checks import check_in_range, check_integer
+from equipoise._core.checks import check_choice, check_in_range, check_integer
 
 
 class FlipAndShift:
@@ -19,9 +19,11 @@ class FlipAndShift:
     Parameters
     ----------
     shift : int
-        Largest shift in pixels; what comes in from outside repeats the border.
+        Largest shift in pixels.
     flip : bool
         Mirror; wrong for digits and letters.
+    padding : {"border", "zero"}
+        What comes in from outside: the border repeated, or zeros (the mean of standardized pixels).
 
     Examples
     --------
@@ -30,9 +32,10 @@ class FlipAndShift:
     torch.Size([1, 1, 4, 4])
     """
 
-    def __init__(self, shift: int = 4, flip: bool = True) -> None:
+    def __init__(self, shift: int = 4, flip: bool = True, padding: str = "border") -> None:
         self.shift = check_integer("shift", shift, low=0)
         self.flip = bool(flip)
+        self.padding = check_choice("padding", padding, ["border", "zero"])
 
     def __call__(self, inputs: Tensor, generator: torch.Generator) -> Tensor:
         if inputs.ndim != 4:
@@ -43,7 +46,8 @@ class FlipAndShift:
         rows = drawn[0, :, None] + torch.arange(height, device=inputs.device)
         columns = drawn[1, :, None] + torch.arange(width, device=inputs.device)
         columns = torch.where(mirrored[:, None], columns.flip(1), columns)
-        padded = F.pad(inputs, (self.shift,) * 4, mode="replicate")
+        mode = "replicate" if self.padding == "border" else "constant"
+        padded = F.pad(inputs, (self.shift,) * 4, mode=mode)
         image = torch.arange(n, device=inputs.device)[:, None, None]
         # Indices around a slice put the channels last; back in front, in the layout that convolutions like.
         return padded[image, :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from equipoise._core.checks import check_in_range
+from equipoise._core.checks import check_choice, check_in_range
 from equipoise.training.callbacks import Callback
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ExponentialAverage(Callback):
-    """Average the weights over the steps, and evaluate, save and end with the average.
+    """Average the weights over the steps or epochs, and evaluate, save and end with the average.
 
     At the end of an epoch the network's weights are replaced by their average, so that the callbacks behind this
     one (validation, early stopping, checkpoint) see it, and the run ends with it; the next epoch goes on from the
@@ -29,6 +29,8 @@ class ExponentialAverage(Callback):
         start is forgotten at once.
     skip : sequence of str
         Beginnings of the names of weights that are not averaged.
+    every : {"step", "epoch"}
+        When the average moves.
 
     Examples
     --------
@@ -36,9 +38,10 @@ class ExponentialAverage(Callback):
     0.99
     """
 
-    def __init__(self, decay: float = 0.99, skip: Sequence[str] = ()) -> None:
+    def __init__(self, decay: float = 0.99, skip: Sequence[str] = (), every: str = "step") -> None:
         self.decay = float(check_in_range("decay", decay, 0, 1, closed="left"))
         self.skip = tuple(skip)
+        self.every = check_choice("every", every, ["step", "epoch"])
         self.steps = 0
         self.average: dict[str, Tensor] = {}
         self.own: dict[str, Tensor] | None = None
@@ -59,7 +62,7 @@ class ExponentialAverage(Callback):
             self.own = None
 
     def on_step_start(self, run: Run) -> None:
-        if run.batch:  # the weights that the step before this one left
+        if run.batch and self.every == "step":  # the weights that the step before this one left
             self._update(run)
 
     def on_epoch_end(self, run: Run, record: dict[str, float]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from torch import Tensor
 
 from equipoise._core.checks import check_integer
 from equipoise._core.files import DamagedFileError, recover, write_json
+from equipoise._core.fingerprint import describe, environment, fingerprint
 from equipoise._core.sealed import SEAL, SealedFolder, open_sealed, sealing
 from equipoise.training.callbacks import Callback
 
@@ -131,7 +133,8 @@ class Checkpoint(Callback):
     keep : int
         Saves to keep.
     identity : dict, optional
-        JSON values that say what run this is. A save with another identity is refused, not overwritten.
+        JSON values that say what run this is. A save with another identity is refused, not overwritten. One
+        from another CPU or other versions is continued with a warning.
     """
 
     def __init__(
@@ -160,18 +163,48 @@ class Checkpoint(Callback):
             was, now = state["identity"].get(name), self.identity.get(name)
             if was != now:
                 raise ValueError(
-                    f"{self.folder} holds another run: {name} was {was!r}, is {now!r}; choose another folder"
+                    f"{self.folder} holds another run: {name} was {was}, is {now}; choose another folder"
                 )
+        self._compare_environment(state.get("environment", {}))
         run.load_state_dict(state["run"])
+
+    def _compare_environment(self, was: dict[str, str]) -> None:
+        now = environment()
+        moved = [f"{name} was {was[name]}, is {now.get(name)}" for name in was if was[name] != now.get(name)]
+        if moved:
+            warnings.warn(
+                f"{self.folder} was begun elsewhere ({'; '.join(moved)}): the result may differ from that of an "
+                "uninterrupted run",
+                UserWarning,
+                stacklevel=2,
+            )
 
     def on_epoch_end(self, run: Run, record: dict[str, float]) -> None:
         due = run.epoch % self.every == 0 or run.epoch == run.epochs or run.stop
         if due and run.fabric.is_global_zero:
             target = self.folder / f"epoch-{run.epoch:06d}"
-            save_state(target, {"identity": self.identity, "run": run.state_dict()})
+            save_state(
+                target,
+                {"identity": self.identity, "environment": environment(), "run": run.state_dict()},
+            )
             kept = self.saves()[-self.keep :]
             for old in self.folder.glob("epoch-*"):  # also what a kill left half-removed
                 if old not in kept:
                     shutil.rmtree(old, ignore_errors=True)
         if due:
             run.fabric.barrier()
+
+
+_NOT_THE_RUN = {"checkpoint", "verbose", "device", "num_processes", "decision_prior", "random_state"}
+
+
+def run_identity(estimator: Any, seed: int, **data: Any) -> dict[str, str]:
+    """What a checkpoint must agree on with the run that goes on from it: an estimator's settings, seed and data.
+
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> run_identity(LogisticRegression(C=2.0), 0, inputs=torch.zeros(3, 2))["C"]
+    '2.0'
+    """
+    settings = estimator.get_params(deep=False).items()
+    said = {name: describe(value) for name, value in settings if name not in _NOT_THE_RUN}
+    return {**said, "seed": str(seed), "data": fingerprint(data)}

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from equipoise._core.checks import FloatArray
 from equipoise.training.data import Batch
 from equipoise.training.distributions import Distribution, draw
 from equipoise.training.steps import Outcome, Step, build_step, call_if_there
@@ -28,13 +30,15 @@ class ConditionedLoss(nn.Module):
     factory : callable
         ``factory(**params)`` makes the loss for one λ. It must keep nothing from batch to batch: losses with
         running statistics or needs of their own (features, head weights) are refused.
+    **params
+        The λ that a network answers at where none is told: that of :meth:`implied_prior` and :meth:`link`.
     """
 
     requires: frozenset[str] = frozenset()
 
     def __init__(self, factory: LossFactory, **params: float) -> None:
         super().__init__()
-        self.factory = factory
+        self.factory, self.default = factory, params
         self.current = factory(**params)
         needs: frozenset[str] = getattr(self.current, "requires", frozenset())
         if needs or len(list(self.current.parameters())):
@@ -55,6 +59,16 @@ class ConditionedLoss(nn.Module):
             raise ValueError(f"{type(self.current).__name__} takes no value a row for {', '.join(unable)}")
         self.set(**means)
         self.current.set_rows(**rows)  # type: ignore[operator]
+
+    def implied_prior(self, class_prior: npt.ArrayLike) -> FloatArray:
+        """The prior of the posterior that is trained at the default λ."""
+        implied = getattr(self.factory(**self.default), "implied_prior", None)
+        return np.asarray(class_prior if implied is None else implied(class_prior), dtype=np.float64)
+
+    def link(self) -> Any:
+        """The exact link at the default λ, if the loss has one."""
+        find = getattr(self.factory(**self.default), "link", None)
+        return None if find is None else find()
 
     def forward(self, input: Tensor, target: Tensor, *, sample_weight: Tensor | None = None) -> Tensor:
         loss: Tensor = (

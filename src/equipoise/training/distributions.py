@@ -24,6 +24,8 @@ class Distribution(Protocol):
 
     def density(self, x: npt.ArrayLike) -> FloatArray: ...
 
+    def cdf(self, x: npt.ArrayLike) -> FloatArray: ...
+
     def quantile(self, u: npt.ArrayLike) -> FloatArray: ...
 
 
@@ -32,7 +34,8 @@ class Linear:
     """A density that is linear on [low, high], with the value ``height`` at ``high``.
 
     The value at ``low`` follows from unit area: h_a = 2/(b − a) − h_b, so 0 ≤ h_b ≤ 2/(b − a) is required.
-    (The L(1, 3, 2) of the paper's Table 2 is no density: it would be −1 at its lower end.)
+    (The L(1, 3, 2) of the paper's Table 2 is no density: it would be −1 at its lower end. What the authors' sampler
+    draws from it is :meth:`as_sampled`.)
 
     >>> Linear(0, 3, 0).quantile([0, 0.75, 1])
     array([0. , 1.5, 3. ])
@@ -54,6 +57,20 @@ class Linear:
                 f"height must lie in [0, {largest:g}] for a density on [{self.low:g}, {self.high:g}], "
                 f"got {self.height:g}"
             )
+
+    @classmethod
+    def as_sampled(cls, low: float, high: float, height: float) -> Linear:
+        """What the formula of the inverse distribution draws, also where L(low, high, height) is no density.
+
+        Where the height at ``low``, h_a = 2/(b − a) − h_b, is negative, the formula's values begin at
+        a − 2h_a(b − a)/(h_b − h_a) and are linearly distributed from there.
+
+        >>> law = Linear.as_sampled(1, 3, 2)
+        >>> round(law.low, 4), law.high, law.height
+        (2.3333, 3, 2)
+        """
+        start = 2 / (high - low) - height
+        return cls(low if start >= 0 else low - 2 * start * (high - low) / (height - start), high, height)
 
     @property
     def height_low(self) -> float:
@@ -107,6 +124,9 @@ class Uniform:
         x = check_array("x", x)
         return np.where((x >= self.low) & (x <= self.high), 1 / (self.high - self.low), 0.0)
 
+    def cdf(self, x: npt.ArrayLike) -> FloatArray:
+        return np.clip((check_array("x", x) - self.low) / (self.high - self.low), 0, 1)
+
     def quantile(self, u: npt.ArrayLike) -> FloatArray:
         return np.asarray(self.low + (self.high - self.low) * check_in_range("u", u, 0, 1))
 
@@ -130,6 +150,10 @@ class LogUniform:
         x = check_array("x", x)
         inside = (x >= self.low) & (x <= self.high)
         return np.where(inside, 1 / (np.where(inside, x, 1.0) * math.log(self.high / self.low)), 0.0)
+
+    def cdf(self, x: npt.ArrayLike) -> FloatArray:
+        within = np.clip(check_array("x", x), self.low, self.high)
+        return np.asarray(np.log(within / self.low) / math.log(self.high / self.low))
 
     def quantile(self, u: npt.ArrayLike) -> FloatArray:
         return np.asarray(self.low * (self.high / self.low) ** check_in_range("u", u, 0, 1))
@@ -158,6 +182,9 @@ class Point:
 
     def density(self, x: npt.ArrayLike) -> FloatArray:
         return np.where(check_array("x", x) == self.value, np.inf, 0.0)
+
+    def cdf(self, x: npt.ArrayLike) -> FloatArray:
+        return np.where(check_array("x", x) >= self.value, 1.0, 0.0)
 
     def quantile(self, u: npt.ArrayLike) -> FloatArray:
         return np.full(np.shape(u), float(self.value))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 import torch
 
 from equipoise._core.checks import FloatArray
+from equipoise.datasets.image_files import ImageFiles, evenly_spaced
 
 _FEW = (1, 3, 4)  # what a channel axis looks like
 
@@ -45,13 +46,15 @@ class Preparation:
     scale: npt.NDArray[np.float64]
 
     @classmethod
-    def fit(cls, X: npt.NDArray[Any], image_shape: Sequence[int] | None = None) -> Preparation:
+    def fit(cls, X: npt.NDArray[Any] | ImageFiles, image_shape: Sequence[int] | None = None) -> Preparation:
         """Learn it from the training inputs.
 
         A 2-D array is a table unless ``image_shape`` says what image a row holds; (n, height, width) are gray
         images; of (n, channels, height, width) and (n, height, width, channels) the shorter axis is the
         channels.
         """
+        if isinstance(X, ImageFiles):
+            X = X.read(evenly_spaced(len(X), _BLOCK // 4))
         sample_shape = tuple(X.shape[1:])
         shape = sample_shape if image_shape is None else tuple(int(size) for size in image_shape)
         if math.prod(shape) != math.prod(sample_shape):
@@ -77,8 +80,13 @@ class Preparation:
             return np.moveaxis(X.reshape(len(X), height, width, channels), 3, 1)
         return X.reshape(len(X), *self.input_shape)
 
-    def __call__(self, X: npt.NDArray[Any]) -> torch.Tensor:
-        """Standardized float32, by way of float64: a large offset does not eat the digits."""
+    def __call__(self, X: npt.NDArray[Any] | ImageFiles) -> Any:
+        """Standardized float32, by way of float64: a large offset does not eat the digits.
+
+        Pictures on disk stay there, as :class:`StreamedInputs`.
+        """
+        if isinstance(X, ImageFiles):
+            return StreamedInputs(X, self)
         if tuple(X.shape[1:]) != self.sample_shape:
             raise ValueError(f"X must have samples of shape {self.sample_shape}, got {tuple(X.shape[1:])}")
         along = (-1,) + (1,) * (len(self.input_shape) - 1)
@@ -110,6 +118,38 @@ class Preparation:
             np.asarray(state["mean"], dtype=np.float64),
             np.asarray(state["scale"], dtype=np.float64),
         )
+
+
+class StreamedInputs:
+    """Prepared pictures that are read when rows are asked for: what training needs of a tensor of inputs."""
+
+    def __init__(self, files: ImageFiles, preparation: Preparation, device: Any = "cpu") -> None:
+        self.files, self.preparation, self.device = files, preparation, device
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    @property
+    def ndim(self) -> int:
+        return 4
+
+    def is_floating_point(self) -> bool:
+        return True
+
+    def __getitem__(self, rows: Any) -> Any:
+        """Tensors for a tensor of row numbers; for a slice or an array the rows as they are, unread."""
+        if not isinstance(rows, torch.Tensor):
+            return StreamedInputs(self.files[rows], self.preparation, self.device)
+        read: torch.Tensor = self.preparation(self.files.read(rows.cpu().numpy()))
+        return read.to(self.device)
+
+    def to(self, device: Any) -> StreamedInputs:
+        return StreamedInputs(self.files, self.preparation, device)
+
+    def split(self, size: int) -> Iterator[torch.Tensor]:
+        """Blocks of tensors, one at a time."""
+        for start in range(0, len(self), min(size, 256)):
+            yield self[torch.arange(start, min(start + min(size, 256), len(self)))]
 
 
 def unit_preparation(

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import copy
-import hashlib
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from equipoise._core.checks import FloatArray, check_choice
 from equipoise._core.random import derive_seed
-from equipoise.classifiers.ledger import trained_prior
+from equipoise.classifiers.ledger import implied_prior, sampled_prior
 from equipoise.losses import get_loss
+from equipoise.losses._links import Link
 from equipoise.networks import build_network
 from equipoise.training import Callback, Sampler, Step, TensorData, fit
 from equipoise.training.checkpoint import pack, unpack
@@ -50,6 +48,7 @@ class Job:
 class Done:
     weights: dict[str, Tensor]
     history: list[dict[str, float]]
+    sampled_prior: FloatArray
     training_prior: FloatArray
     step_state: Any = None
 
@@ -76,7 +75,7 @@ def _train_there(fabric: Any, job: Job) -> tuple[bytes, Any, Done]:
 
 
 def _train(fabric: Any, job: Job) -> Done:
-    parameters = [*job.network.parameters(), *job.loss.parameters()]
+    parameters = [p for part in (job.network, job.loss) for p in part.parameters() if p.requires_grad]
     run = fit(
         job.network,
         job.step,
@@ -93,14 +92,14 @@ def _train(fabric: Any, job: Job) -> Done:
         verbose=job.verbose,
     )
     weights = {name: value.detach().cpu() for name, value in run.network.state_dict().items()}
-    prior = trained_prior(
+    sampled = sampled_prior(
         job.class_mass,
         shares=getattr(run.sampler, "shares", None),
         counts=job.class_counts,
         class_weight=None if run.class_weight is None else run.class_weight.cpu(),
-        loss=job.loss,
     )
-    return Done(weights, run.history, prior, call_if_there(run.step, "state_dict"))
+    trained = implied_prior(job.loss, sampled)
+    return Done(weights, run.history, sampled, trained, call_if_there(run.step, "state_dict"))
 
 
 def build_optimizer(
@@ -157,38 +156,24 @@ def initial_network(
     seed: int,
 ) -> nn.Module:
     """The untrained network: its weights follow from the seed, and the global generator is left as it was."""
-    if isinstance(module, nn.Module):
-        if params:
-            raise ValueError("module_params needs a module by name or factory, got a module")
-        return copy.deepcopy(module)
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(derive_seed(seed, "network"))
         return build_network(module, input_shape, n_classes, **(params or {}))
 
 
-_NOT_THE_RUN = {"checkpoint", "verbose", "device", "num_processes", "decision_prior", "random_state"}
+@dataclass(frozen=True)
+class LinkedCrossEntropy:
+    """Cross-entropy of the probabilities that a loss's exact link makes of the logits, a value a row."""
+
+    link: Link
+
+    def __call__(self, logits: Tensor, targets: Tensor) -> Tensor:
+        log_p = torch.from_numpy(self.link(logits.double().numpy()))
+        return -log_p.gather(1, targets.unsqueeze(1)).squeeze(1)
 
 
-def data_identity(estimator: Any, data: TensorData, seed: int) -> dict[str, Any]:
-    """What a checkpoint must agree on with the run that goes on from it: settings, seed and data."""
-    digest = hashlib.blake2b(digest_size=16)
-    for tensor in (data.inputs, data.targets, data.weight):
-        if tensor is not None:
-            digest.update(np.ascontiguousarray(tensor.numpy()).data)
-    settings = {
-        name: _spoken(value)
-        for name, value in estimator.get_params(deep=False).items()
-        if name not in _NOT_THE_RUN
-    }
-    return {**settings, "seed": seed, "data": digest.hexdigest()}
-
-
-def _spoken(value: Any) -> str:
-    """A text that does not change from one process to the next (no addresses)."""
-    if inspect.isfunction(value) or inspect.isclass(value):
-        return f"{value.__module__}.{value.__qualname__}"
-    if value is None or isinstance(value, (str, int, float, bool, dict, np.ndarray)):
-        return repr(value)
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_spoken, value))}]"
-    return type(value).__qualname__
+def exact_link(loss: Any) -> Link | None:
+    """The exact link of a loss; None if it has none, or is not of this family."""
+    find = getattr(loss, "link", None)
+    found: Link | None = find() if callable(find) else None
+    return found

@@ -1,0 +1,60 @@
+"""``equipoise retune`` for a conditional model: its operating point chosen anew on a labeled table."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from equipoise.cli._wishes import parse_prior, read_wishes
+
+
+def is_conditional(folder: str) -> bool:
+    """Whether a folder holds a :class:`~equipoise.classifiers.ConditionalClassifier`."""
+    return (Path(folder) / "conditional.json").is_file()
+
+
+def retune_conditional(args: argparse.Namespace) -> str:
+    """Tune a saved conditional model on the rows of a file, save it, and say what it does there."""
+    from equipoise.classifiers import ConditionalClassifier
+
+    if args.data is None:
+        raise ValueError("a conditional model holds no labeled rows: name a table of new ones with --data")
+    model = ConditionalClassifier.load(args.model)
+    X, y = _rows(args, model)
+    wish, prior = read_wishes(args), parse_prior(args.prior)
+    metric = None if wish else "balanced_accuracy"
+    found = model.tune(X, y, metric, prior="data" if prior is None else prior, **wish)
+    source = Path(args.model)
+    folder = source if args.in_place else Path(args.out or source.with_name(f"{source.name}-retuned"))
+    model.save(folder)
+    at = ", ".join(f"{name} = {value:.3g}" for name, value in found.params.items())
+    assert found.decision is not None
+    threshold = "" if found.threshold is None else f", threshold {found.threshold:.4f}"
+    return f"{at}{threshold} ({found.decision.wish.words}): {found.value:.3f}\nWrote {folder}"
+
+
+def _rows(args: argparse.Namespace, model: Any) -> tuple[Any, Any]:
+    from equipoise.datasets import read_table
+
+    table = read_table(args.data, args.target)
+    X, columns = table.X, [column.name for column in table.schema.columns]
+    names = list(getattr(model, "feature_names_in_", columns))
+    missing = [name for name in names if name not in columns]
+    if missing:
+        raise ValueError(f"{args.data} lacks the column {missing[0]!r}, which the model was trained on")
+    if not isinstance(X, np.ndarray):
+        raise ValueError(f"a conditional model takes numbers, and {args.data} has columns of other kinds")
+    if len(names) != model.n_features_in_:
+        raise ValueError(f"the model takes {model.n_features_in_} columns, and {args.data} has {len(names)}")
+    labels = {str(label): label for label in model.classes_.tolist()}
+    said = [str(table.classes[code]) for code in table.y]
+    unknown = sorted(set(said) - set(labels))
+    if unknown:
+        raise ValueError(f"{args.data} holds the class {unknown[0]!r}, which the model was not trained on")
+    frame = pd.DataFrame(X, columns=columns)[names]
+    named = hasattr(model, "feature_names_in_")
+    return frame if named else frame.to_numpy(), np.array([labels[text] for text in said])

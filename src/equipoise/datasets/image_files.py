@@ -1,0 +1,153 @@
+"""Pictures that stay on disk: read a batch at a time from a folder, or from a table with their paths."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from equipoise._core.checks import IntArray, check_integer, check_same_length
+from equipoise.datasets.folders import SUFFIXES
+from equipoise.datasets.home import PathLike
+
+
+class ImageFiles:
+    """Pictures by their paths, all scaled to one size, that are decoded when rows are asked for.
+
+    It takes the place of an array of images in the networks' ``fit`` and ``predict``: a batch is in memory, not the
+    set. A picture that cannot be decoded is named in a warning and is black; the others go on.
+
+    Parameters
+    ----------
+    paths : sequence of paths
+    side : int
+        Height and width that pictures are scaled to.
+    color : bool
+        Three channels, or one.
+
+    Examples
+    --------
+    >>> files = ImageFiles(["a.png", "b.png"], side=64)
+    >>> files.shape, files[[1]].shape
+    ((2, 3, 64, 64), (1, 3, 64, 64))
+    """
+
+    def __init__(self, paths: Sequence[PathLike], side: int = 256, color: bool = True) -> None:
+        self.paths = [str(path) for path in paths]
+        self.side = check_integer("side", side, low=1)
+        self.color = bool(color)
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """As an array of the pictures would have it: (n, channels, height, width)."""
+        return len(self.paths), 3 if self.color else 1, self.side, self.side
+
+    def __getitem__(self, rows: Any) -> ImageFiles:
+        """The files of some rows, a slice, a mask or numbers, still unread."""
+        chosen = np.arange(len(self.paths))[rows]
+        return ImageFiles([self.paths[row] for row in chosen], self.side, self.color)
+
+    def read(self, rows: npt.ArrayLike) -> npt.NDArray[np.uint8]:
+        """The pixels of some rows, (n, channels, height, width)."""
+        found = np.asarray(rows, dtype=np.int64)
+        out = np.zeros((len(found), *self.shape[1:]), dtype=np.uint8)
+        for place, row in enumerate(found.tolist()):
+            picture = self._decode(self.paths[row])
+            if picture is not None:
+                out[place] = picture
+        return out
+
+    def _decode(self, path: str) -> npt.NDArray[np.uint8] | None:
+        try:
+            from PIL import Image
+        except ImportError as error:
+            raise ImportError("images need Pillow: pip install 'equipoise[report]'") from error
+        try:
+            with Image.open(path) as opened:
+                opened.draft(
+                    "RGB" if self.color else "L", (self.side, self.side)
+                )  # JPEG: decode small at once
+                picture = opened.convert("RGB" if self.color else "L")
+                scaled = picture.resize((self.side, self.side), Image.Resampling.BILINEAR)
+        except Exception as error:  # Pillow's decoders raise many kinds
+            message = f"{path} is not a readable picture and is taken as black: {error}"
+            warnings.warn(message, UserWarning, stacklevel=3)
+            return None
+        pixels = np.asarray(scaled)
+        return np.moveaxis(pixels, 2, 0) if self.color else pixels[None]
+
+
+def find_image_files(
+    source: PathLike,
+    *,
+    side: int = 256,
+    color: bool = True,
+    path: str = "path",
+    label: str = "label",
+    root: Any = None,
+) -> tuple[ImageFiles, npt.NDArray[Any]]:
+    """Pictures and their labels, unread: from a folder with one folder for each class, or a table with paths.
+
+    Parameters
+    ----------
+    source : path
+        A folder ``source/CLASS/…``, or a CSV file.
+    side, color : int, bool
+        As for :class:`ImageFiles`.
+    path, label : str
+        Columns of a CSV file.
+    root : path, optional
+        What the paths of a CSV file are relative to; by default the file's own folder.
+
+    Returns
+    -------
+    ImageFiles, array of labels
+
+    Raises
+    ------
+    FileNotFoundError
+        If a file that the table names is missing; the message names the first.
+    """
+    place = Path(source)
+    if place.is_dir():
+        named = [
+            (part.name, file) for part in sorted(place.iterdir()) if part.is_dir() for file in _pictures(part)
+        ]
+        if not named:
+            raise ValueError(
+                f"{place} must hold one folder of images for each class; no sub-folder has an image"
+            )
+        labels: npt.NDArray[Any] = np.array([name for name, _ in named], dtype=object)
+        return ImageFiles([file for _, file in named], side, color), labels
+    from equipoise.datasets.reading import read_frame
+
+    frame = read_frame(place)
+    for column in (path, label):
+        if column not in frame:
+            raise ValueError(
+                f"{place} has no column {column!r}; its columns are {', '.join(map(str, frame.columns))}"
+            )
+    base = place.parent if root is None else Path(root)
+    files = [base / str(name) for name in frame[path]]
+    absent = next((file for file in files if not file.is_file()), None)
+    if absent is not None:
+        raise FileNotFoundError(f"no such file: {absent}, which {place} names")
+    labels = frame[label].to_numpy()
+    check_same_length(paths=files, labels=labels)
+    return ImageFiles(files, side, color), labels
+
+
+def _pictures(folder: Path) -> list[Path]:
+    return [file for file in sorted(folder.rglob("*")) if file.suffix.lower() in SUFFIXES and file.is_file()]
+
+
+def evenly_spaced(total: int, most: int) -> IntArray:
+    """At most ``most`` of ``total`` rows, evenly spaced."""
+    return np.unique(np.linspace(0, total - 1, min(total, most)).astype(np.int64))

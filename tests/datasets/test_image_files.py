@@ -1,0 +1,124 @@
+"""Pictures that stay on disk: read by batches, the same training as from memory, the paper's sets by name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from equipoise.classifiers import ConditionalClassifier, MetaClassifier, NeuralClassifier
+from equipoise.datasets import (
+    Dataset,
+    ImageFiles,
+    binary_images,
+    find_binary_image_files,
+    find_image_files,
+    load_binary_images,
+)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Forty dark and ten bright pictures of 12 × 12."""
+    random = np.random.default_rng(0)
+    for name, count, level in (("dark", 40, 70), ("light", 10, 160)):
+        (tmp_path / name).mkdir()
+        for i in range(count):
+            pixels = random.integers(level - 40, level + 40, (12, 12, 3)).astype(np.uint8)
+            Image.fromarray(pixels).save(tmp_path / name / f"{i}.png")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda base: base,
+        lambda base: ConditionalClassifier(estimator=base, random_state=0),
+        lambda base: MetaClassifier(estimator=base, meta_set=3, random_state=0),
+    ],
+    ids=["neural", "conditional", "meta"],
+)
+def test_training_from_disk_is_training_from_memory(folder, wrap):
+    files, y = find_image_files(folder, side=12)
+    X = files.read(np.arange(len(files)))
+    base = NeuralClassifier("convnet", module_params={"widths": (4, 8)}, epochs=2, random_state=0)
+    there, here = wrap(base).fit(files, y), wrap(base).fit(X, y)
+    assert np.array_equal(there.predict_proba(files), here.predict_proba(X))
+
+
+def test_only_a_batch_is_read_at_a_time(folder, monkeypatch):
+    files, y = find_image_files(folder, side=12)
+    sizes, read = [], ImageFiles.read
+    monkeypatch.setattr(ImageFiles, "read", lambda self, rows: sizes.append(len(rows)) or read(self, rows))
+    clf = NeuralClassifier(
+        "convnet", module_params={"widths": (4, 8)}, epochs=1, batch_size=16, random_state=0
+    )
+    clf.fit(files, y)
+    assert max(sizes[1:]) <= 16, "after one look at some pictures for their mean and spread"
+
+
+def test_a_table_with_paths(folder):
+    frame = pd.DataFrame({"path": ["dark/0.png", "light/3.png"], "label": ["no", "yes"]})
+    frame.to_csv(folder / "list.csv", index=False)
+    files, y = find_image_files(folder / "list.csv", side=8, color=False)
+    assert files.read([0, 1]).shape == (2, 1, 8, 8)
+    assert y.tolist() == ["no", "yes"]
+    with pytest.raises(ValueError, match="has no column 'target'; its columns are path, label"):
+        find_image_files(folder / "list.csv", label="target")
+    frame.assign(path=["dark/0.png", "gone.png"]).to_csv(folder / "list.csv", index=False)
+    with pytest.raises(FileNotFoundError, match=r"no such file: .*gone\.png"):
+        find_image_files(folder / "list.csv")
+
+
+def test_a_picture_that_cannot_be_read_is_named_and_the_others_go_on(folder):
+    (folder / "dark" / "0.png").write_bytes(b"not a picture")
+    files, _ = find_image_files(folder, side=12)
+    with pytest.warns(UserWarning, match=r"0\.png is not a readable picture and is taken as black"):
+        pixels = files.read([0, 1])
+    assert not pixels[0].any()
+    assert pixels[1].any()
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        ("automobile/truck", (5000, 50)),
+        ("automobile/deer", (5000, 50)),
+        ("animal/vehicle", (30_000, 300)),
+        ("household", (2500, 25)),
+    ],
+)
+def test_the_papers_sets_have_the_printed_counts(monkeypatch, name, counts):
+    def whole(n_classes, each):
+        def load(split, *, pixels, data_home):
+            y = np.repeat(np.arange(n_classes), each)
+            return Dataset(np.zeros((len(y), 1, 1, 1), dtype=np.uint8), y)
+
+        return load
+
+    monkeypatch.setattr(binary_images, "load_cifar10", whole(10, 5000))
+    monkeypatch.setattr(binary_images, "load_cifar100", whole(100, 500))
+    data = load_binary_images(name, beta=100)
+    assert np.bincount(data.y).tolist() == list(counts)
+    again = load_binary_images(name, beta=100)
+    assert np.array_equal(data.y, again.y)
+
+
+def test_a_medical_set_is_found_or_says_which_file_to_bring(tmp_path):
+    with pytest.raises(
+        FileNotFoundError, match=r"Bring train\.csv and the pictures of the aptos competition"
+    ):
+        find_binary_image_files("aptos", data_home=tmp_path)
+    place = tmp_path / "aptos" / "train_images"
+    place.mkdir(parents=True)
+    for i in range(50):
+        Image.fromarray(np.full((6, 6, 3), i, dtype=np.uint8)).save(place / f"p{i}.png")
+    grades = [0] * 30 + [1, 2, 3, 4] * 5
+    table = pd.DataFrame({"id_code": [f"p{i}" for i in range(50)], "diagnosis": grades})
+    table.to_csv(tmp_path / "aptos" / "train.csv", index=False)
+    train, y = find_binary_image_files("aptos", beta=10, side=6, data_home=tmp_path)
+    test, y_test = find_binary_image_files("aptos", "test", beta=10, side=6, data_home=tmp_path)
+    assert np.bincount(y).tolist() == [24, 2]
+    assert np.bincount(y_test).tolist() == [6, 4]
+    assert not set(train.paths) & set(test.paths)
