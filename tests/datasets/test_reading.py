@@ -147,6 +147,15 @@ def test_image_folders(tmp_path):
         read_table(tmp_path / "pets" / "cat")
 
 
+def test_sixteen_bits_are_not_cut_off(tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    for name, shade in (("dark", 1000), ("light", 60_000)):
+        (tmp_path / "gray" / name).mkdir(parents=True)
+        image.fromarray(np.full((8, 8), shade, dtype=np.uint16)).save(tmp_path / "gray" / name / "0.png")
+    table = read_table(tmp_path / "gray")
+    np.testing.assert_allclose(table.X[:, 0], [1000 / 65535, 60_000 / 65535], atol=1 / 255)
+
+
 def test_classes_that_cannot_be_split():
     with pytest.raises(ValueError, match="has only one class, 'a': there is nothing to tell apart"):
         Table.from_arrays(np.zeros((9, 1)), ["a"] * 9)

@@ -106,6 +106,12 @@ def test_leakage_by_a_column_and_by_resampling():
     assert ask("leakage", smoted, y_smote).values["interpolated_share"] > 0.5
 
 
+def test_a_column_filled_only_for_one_class_gives_the_target_away():
+    X, y = groups(gap=1.0)
+    X[:, 2] = np.where(y == 1, X[:, 2], np.nan)
+    assert ask("leakage", X, y).values["given_away"] == ["column 2"]
+
+
 def test_label_noise_is_found():
     X, y = groups(gap=5.0)
     flipped = np.arange(0, 20)

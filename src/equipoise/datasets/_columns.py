@@ -112,7 +112,7 @@ def _kind_of_text(text: pd.Series[Any]) -> tuple[str, str]:
     form, share = date_form(sample)
     if share >= MOSTLY and _are_dates(sample, form):
         return "date", form
-    words = sample.str.split().str.len().mean()
+    words = sample.str.count(r"\S+").mean()
     if words >= SENTENCE_WORDS and text.nunique() > max(FEW_VALUES, 0.1 * len(text)):
         return "text", ""
     return "category", ""

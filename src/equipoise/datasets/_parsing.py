@@ -91,4 +91,5 @@ def parse_dates(values: pd.Series[Any], form: str) -> FloatArray:
 
 
 def _seconds(dates: pd.Series[Any]) -> FloatArray:
-    return ((dates - pd.Timestamp(0, tz="UTC")).dt.total_seconds()).to_numpy(dtype=np.float64)
+    seconds = (dates - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
+    return np.asarray(seconds, dtype=np.float64)

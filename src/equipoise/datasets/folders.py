@@ -23,25 +23,40 @@ def image_files(folder: Path) -> list[Path]:
     return found
 
 
-def read_images(
-    files: list[Path], side: int | None = None, *, color: bool | None = None
-) -> tuple[FloatArray, tuple[int, int, int]]:
-    """Images as rows of pixels in [0, 1], all scaled to ``side``; gray if all are, unless ``color`` says."""
+def open_image(path: Path) -> Any:
+    """A Pillow image in gray or in color, eight bits a channel; a damaged file is refused by name."""
+    pillow = pillow_image()
+    try:
+        with pillow.open(path) as opened:
+            opened.verify()  # all chunks, also those after the last pixel
+        with pillow.open(path) as opened:
+            if opened.mode.startswith("I"):  # sixteen bits; Pillow's own conversion would cut them off at 255
+                scaled = np.asarray(opened, dtype=np.float64) / 257
+                return pillow.fromarray(scaled.clip(0, 255).astype(np.uint8))
+            return opened.convert("L" if opened.mode in ("1", "L", "LA", "F") else "RGB")
+    except Exception as error:  # Pillow's decoders raise many kinds
+        raise ValueError(f"{path} is not a readable image (cut off or damaged?): {error}") from error
+
+
+def pillow_image() -> Any:
+    """Pillow's module ``Image``, or a sentence that says how to get it."""
     try:
         from PIL import Image
     except ImportError as error:
         raise ImportError("images need Pillow: pip install 'equipoise[report]'") from error
+    return Image
+
+
+def read_images(
+    files: list[Path], side: int | None = None, *, color: bool | None = None
+) -> tuple[FloatArray, tuple[int, int, int]]:
+    """Images as rows of pixels in [0, 1], all scaled to ``side``; gray if all are, unless ``color`` says."""
     images = []
     for path in files:
-        try:
-            with Image.open(path) as opened:
-                gray = opened.mode in ("1", "L", "I", "I;16", "F")
-                picture = opened.convert("L" if gray else "RGB")
-        except Exception as error:  # Pillow's decoders raise many kinds
-            raise ValueError(f"{path} is not a readable image (cut off or damaged?): {error}") from error
+        picture = open_image(path)
         if side is None:
             side = min(LARGEST_SIDE, max(picture.size))
-        images.append(picture.resize((side, side), Image.Resampling.BILINEAR))
+        images.append(picture.resize((side, side), pillow_image().Resampling.BILINEAR))
     if color is None:
         color = any(image.mode == "RGB" for image in images)
     mode = "RGB" if color else "L"

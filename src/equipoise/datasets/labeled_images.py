@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from equipoise._core.checks import IntArray, check_integer
 from equipoise._core.random import derive_seed
-from equipoise.datasets.folders import SUFFIXES
+from equipoise.datasets.folders import SUFFIXES, open_image, pillow_image
 from equipoise.datasets.home import PathLike, load_npz
 from equipoise.datasets.idx import read_idx
 
@@ -256,11 +256,10 @@ def _as_pixels(raw: npt.NDArray[Any], where: str) -> Pixels:
 
 def _scaled(images: Pixels, size: int) -> Pixels:
     """Scaled by averaging (and linear growth), channel by channel."""
-    from PIL import Image
-
+    image = pillow_image()
     flat = images.reshape(-1, *images.shape[2:])
-    rule = Image.Resampling.BOX if min(images.shape[2:]) >= size else Image.Resampling.BILINEAR
-    small = [np.asarray(Image.fromarray(plane).resize((size, size), rule)) for plane in flat]
+    rule = image.Resampling.BOX if min(images.shape[2:]) >= size else image.Resampling.BILINEAR
+    small = [np.asarray(image.fromarray(plane).resize((size, size), rule)) for plane in flat]
     return np.stack(small).reshape(len(images), images.shape[1], size, size)
 
 
@@ -290,30 +289,12 @@ def _read_folder(
     return LabeledImages(images, codes[rows], tuple(wanted), folder.name)
 
 
-def _plain(opened: Any) -> Any:
-    """Gray or color, eight bits a channel."""
-    from PIL import Image
-
-    if opened.mode.startswith("I"):  # sixteen bits; Pillow's own conversion would cut them off at 255
-        return Image.fromarray((np.asarray(opened, dtype=np.float64) / 257).clip(0, 255).astype(np.uint8))
-    return opened.convert("L" if opened.mode in ("1", "L", "LA") else "RGB")
-
-
 def _read_files(paths: list[Path], size: int | None) -> Pixels:
     """All files as they are, or scaled; gray if all are gray, otherwise in color."""
-    try:
-        from PIL import Image
-    except ImportError as error:
-        raise ImportError("images need Pillow: pip install 'equipoise[torch]'") from error
+    image = pillow_image()
     pictures: list[Any] = []
     for path in paths:
-        try:
-            with Image.open(path) as opened:
-                opened.verify()  # all chunks, also those after the last pixel
-            with Image.open(path) as opened:
-                picture = _plain(opened)
-        except Exception as error:  # Pillow's decoders raise many kinds
-            raise ValueError(f"{path} is not a readable image (cut off or damaged?): {error}") from error
+        picture = open_image(path)
         if size is None and pictures and picture.size != pictures[0].size:
             (w, h), (w0, h0) = picture.size, pictures[0].size
             raise ValueError(
@@ -321,7 +302,7 @@ def _read_files(paths: list[Path], size: int | None) -> Pixels:
                 f"--size {min(w, h, w0, h0)} would scale all of them"
             )
         if size is not None and picture.size != (size, size):
-            picture = picture.resize((size, size), Image.Resampling.BOX)
+            picture = picture.resize((size, size), image.Resampling.BOX)
         pictures.append(picture)
     mode = "L" if all(picture.mode == "L" for picture in pictures) else "RGB"
     raw = np.stack([np.asarray(picture.convert(mode)) for picture in pictures])

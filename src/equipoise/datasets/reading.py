@@ -69,7 +69,7 @@ def read_table(
     """
     source = _existing(path)
     special: dict[str, Any] = {"group": group, "time": time, "id": id}
-    others = {"drop": drop, "keep_values": keep_values}
+    others: dict[str, Any] = {"drop": drop, "keep_values": keep_values}
     if source.is_dir() and not parquet_parts(source):
         from equipoise.datasets.folders import read_image_folder
 

@@ -66,17 +66,16 @@ def ask(sample: Sample) -> Finding:
     scores = []
     for i, name in enumerate(sample.names):
         if isinstance(sample.X, pd.DataFrame):
-            values = sample.X[name].to_numpy()[rows]
+            cells = sample.X[name].to_numpy()[rows]
             number = sample.table.kinds[i] in ("number", "date")
         else:
-            values, number = sample.X[rows, i], True
+            cells, number = sample.X[rows, i], True
         if number:
-            values = values.astype(np.float64)
-            scores.append(
-                max(column_auc(values, target), column_auc(np.isnan(values).astype(np.float64), target))
-            )
+            numbers = cells.astype(np.float64)
+            missing = np.isnan(numbers).astype(np.float64)
+            scores.append(max(column_auc(numbers, target), column_auc(missing, target)))
         else:
-            scores.append(_category_purity(values, target))
+            scores.append(_category_purity(cells, target))
     order = np.argsort(scores)[::-1]
     given = [sample.names[i] for i in order if scores[i] >= GIVEN_AWAY]
     mine = np.flatnonzero(sample.y == sample.rare)
