@@ -161,8 +161,10 @@ def make_imbalanced(
     if not hasattr(X, "shape"):
         X = np.asarray(X)
     labels = np.asarray(y)
-    if len(X.shape) == 0 or labels.ndim != 1:
-        raise ValueError(f"X must have rows and y one label a row, got shapes {X.shape} and {labels.shape}")
+    if len(X.shape) == 0:
+        raise ValueError(f"X must have rows, got {X!r:.60}")
+    if labels.ndim != 1:
+        raise ValueError(f"y must be one-dimensional, got shape {labels.shape}")
     check_same_length(X=range(X.shape[0]), y=labels)
     indices = imbalanced_indices(
         labels,

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 import sklearn.metrics
 
-from equipoise._core.checks import check_choice, check_in_range
+from equipoise._core.checks import check_choice, check_in_range, check_positive
 from equipoise.metrics import _kernels as kernels
 from equipoise.metrics._inputs import (
     AnyArray,
@@ -161,7 +161,7 @@ def f_beta(
     >>> f_beta([0, 0, 1, 1], [0, 1, 1, 1], beta=2)
     0.909...
     """
-    check_in_range("beta", beta, 1e-6, 1e6)
+    check_in_range("beta", check_positive("beta", beta), high=1e6)
     return _averaged(
         sklearn.metrics.fbeta_score,
         y_true,
