@@ -181,7 +181,8 @@ class Advisor(ClassifierMixin, BaseEstimator):
         encoders = {
             view: TableEncoder(table.kinds, for_trees=view == "trees") for view in ("trees", "linear")
         }
-        views = {view: e.fit_transform(table.X, table.y) for view, e in encoders.items()}
+        # Without the labels: an encoding by class shares would tell a row about others of its group.
+        views = {view: e.fit_transform(table.X) for view, e in encoders.items()}
         rows = Rows(views, table.y, table.n_classes)
         judged = np.sort(
             thin(table.y, np.arange(len(table)), MOST_JUDGED, derive_seed(seed, "judged") % 2**31)

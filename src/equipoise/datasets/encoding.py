@@ -345,7 +345,9 @@ def _codes(X: pd.DataFrame) -> OrdinalEncoder:
 
 
 def _one_column_each() -> OneHotEncoder:
-    return OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=5, sparse_output=False)
+    return OneHotEncoder(
+        handle_unknown="infrequent_if_exist", min_frequency=5, max_categories=100, sparse_output=False
+    )
 
 
 def _class_shares(y: npt.ArrayLike | None, seed: int, for_trees: bool) -> Any:
