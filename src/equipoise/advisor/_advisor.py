@@ -6,7 +6,7 @@ import copy
 import sys
 import time as clock
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -21,21 +21,23 @@ from sklearn.utils.validation import check_is_fitted
 from equipoise._core.checks import FloatArray, check_distribution
 from equipoise._core.priors import correct_prior
 from equipoise._core.random import derive_seed, draw_seed
-from equipoise.advisor.bags import Bag, Rows, fit_fold, thin
+from equipoise.advisor.bags import Bag, Rows, fit_fold
 from equipoise.advisor.budget import Budget, parse_duration
+from equipoise.advisor.engines import running
 from equipoise.advisor.ensemble import fit_stack, held_out_stack, keep_useful
 from equipoise.advisor.search import Found, search
 from equipoise.advisor.splits import Fold, make_folds
-from equipoise.advisor.treatments import Context, advised_treatments
+from equipoise.advisor.treatments import Context, Treatment, advised_treatments
 from equipoise.advisor.verdict import ENSEMBLE, HeldOut, make_leaderboard
 from equipoise.datasets import Table
+from equipoise.datasets.blocks import ROWS_AT_ONCE, table_blocks
 from equipoise.datasets.encoding import TableEncoder
+from equipoise.datasets.thinning import sample_rows
 from equipoise.metrics import Decision, UnmetWish, Wish, judge_decision
 
-MOST_JUDGED = (
-    200_000  # held-out rows that are kept of a larger table: all of the rare classes, a part of the others
+MOST_COMPARED = (
+    200_000  # rows of a larger table that are compared on: all of the rare classes, a part of the others
 )
-BIG = 20_000_000  # cells from which folds run one after the other, each on all threads
 
 
 class Advisor(ClassifierMixin, BaseEstimator):
@@ -72,6 +74,9 @@ class Advisor(ClassifierMixin, BaseEstimator):
         fitted; with ``trials`` and a budget that is not reached the same seed gives the same bits.
     n_jobs : int
         Threads.
+    engine : str
+        ``"local"``, or ``"dask://host:port"`` to spread the fits over a Dask cluster; with ``trials`` and a budget
+        that is not reached the results are the same.
     random_state : int, generator or None
     verbose : bool, optional
         Whether to say what is being done; by default only on a terminal.
@@ -113,6 +118,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
         treatments: Sequence[Any] | None = None,
         trials: int | None = None,
         n_jobs: int = 1,
+        engine: str = "local",
         random_state: Any = 0,
         verbose: bool | None = None,
     ) -> None:
@@ -128,6 +134,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
         self.treatments = treatments
         self.trials = trials
         self.n_jobs = n_jobs
+        self.engine = engine
         self.random_state = random_state
         self.verbose = verbose
 
@@ -178,46 +185,64 @@ class Advisor(ClassifierMixin, BaseEstimator):
         wish.cost_table(table.n_classes)
         told = _Teller(self.verbose, budget)
         told("preparing the columns")
+        sample = sample_rows(table, MOST_COMPARED, derive_seed(seed, "sample") % 2**31)
         encoders = {
             view: TableEncoder(table.kinds, for_trees=view == "trees") for view in ("trees", "linear")
         }
         # Without the labels: an encoding by class shares would tell a row about others of its group.
-        views = {view: e.fit_transform(table.X) for view, e in encoders.items()}
-        rows = Rows(views, table.y, table.n_classes)
-        judged = np.sort(
-            thin(table.y, np.arange(len(table)), MOST_JUDGED, derive_seed(seed, "judged") % 2**31)
-        )
-        threads = self.n_jobs if rows.views["trees"].size >= BIG else 1
+        views = {view: e.fit_transform(sample.X) for view, e in encoders.items()}
+        rows = Rows(views, sample.y, table.n_classes, sample.class_totals)
         context = Context(
-            seed=seed % 2**31, smallest=int(table.counts[table.counts > 0].min()), n_rows=len(table),
-            n_columns=rows.views["linear"].shape[1], n_classes=table.n_classes, threads=threads,
+            seed=seed % 2**31, smallest=int(table.counts[table.counts > 0].min()), n_rows=len(sample),
+            n_columns=views["linear"].shape[1], n_classes=table.n_classes,
             categories=tuple(map(int, encoders["trees"].categorical_features_)), image_shape=table.image_shape,
         )  # fmt: skip
         n_splits = _splits(table)
 
         def folds(repeat: int) -> list[Fold]:
-            part = None if len(judged) == len(table) else judged
             own = derive_seed(seed, "repeat", repeat)
-            return make_folds(table.y, n_splits, own, groups=table.groups, time=table.time, judged=part)
+            return make_folds(sample.y, n_splits, own, groups=sample.groups, time=sample.time)
 
-        run = _threads(self.n_jobs) if threads == 1 and self.n_jobs > 1 else None
-        found = search(
-            rows,
-            advised_treatments(self.treatments),
-            context,
-            folds,
-            budget,
-            trials=self.trials,
-            run=run,
-            told=told,
-        )
+        treatments = advised_treatments(self.treatments)
+        aside = 0.0
+        if rows.totals is not None:
+            aside = min(
+                0.5 * budget.left, _for_all_rows(rows, treatments, context, table.n_rows, self.n_jobs)
+            )
+        budget.set_aside(aside)
+        with running(self.engine, self.n_jobs, rows) as run:
+            found = search(
+                rows, treatments, context, folds, budget, trials=self.trials, run=run, told=told
+            )  # fmt: skip
+        budget.set_aside(-aside)
         told("choosing the decision")
-        self._conclude(table, encoders, rows, found, wish, context)
+        self._conclude(sample, encoders, rows, found, wish, context)
+        if rows.totals is not None:
+            told("fitting the boosted models to all rows")
+            self._fit_all_rows(table, rows, replace(context, threads=self.n_jobs), budget)
         self.fit_seconds_ = clock.monotonic() - budget.started
         self.table_ = table
-        self.info_: dict[str, Any] = {"target": table.target, "data": table.name, "rows": len(table)}
+        self.info_: dict[str, Any] = {"target": table.target, "data": table.name, "rows": table.n_rows}
         told.close()
         return self
+
+    def _fit_all_rows(self, table: Table, rows: Rows, context: Context, budget: Budget) -> None:
+        """The boosted models of the recommended one again, on all rows instead of the sample."""
+        from equipoise.advisor.all_rows import AllRows, takes_all_rows
+
+        self.notes_.append(
+            f"Treatments were compared on {len(rows):,} of {table.n_rows:,} rows, all of the rare classes and a "
+            "random part of the others, and every figure is corrected to the class shares of all rows."
+        )
+        weight = dict(zip([bag.name for bag in self.bags_], self.stack_.weights, strict=True))
+        boosted = sorted(filter(takes_all_rows, self.bags_), key=lambda bag: -weight[bag.name])
+        if not boosted:
+            return
+        everything = AllRows(table_blocks(table), self.encoders_["trees"], rows)
+        fitted, note = everything.fit(boosted, context, budget.deadline())
+        again = {bag.name: bag for bag in fitted}
+        self.bags_ = [again.get(bag.name, bag) for bag in self.bags_]
+        self.notes_.append(note)
 
     def _conclude(
         self,
@@ -301,14 +326,14 @@ class Advisor(ClassifierMixin, BaseEstimator):
 
     def _proba(self, X: Any) -> FloatArray:
         check_is_fitted(self, "stack_")
-        views = self._views(X)
-        members = np.stack([bag.log_proba(views) for bag in self.bags_])
-        return correct_prior(self.stack_.proba(members), self.data_prior_, self.decision_.prior)
-
-    def _views(self, X: Any) -> dict[str, FloatArray]:
         typed = self.schema_.convert(X if isinstance(X, pd.DataFrame) else self._checked_array(X))
         wanted = {bag.treatment.view for bag in self.bags_}
-        return {view: self.encoders_[view].transform(typed) for view in wanted}
+        blocks = []
+        for start in range(0, max(len(typed), 1), ROWS_AT_ONCE):
+            rows = typed[start : start + ROWS_AT_ONCE]
+            views = {view: self.encoders_[view].transform(rows) for view in wanted}
+            blocks.append(self.stack_.proba(np.stack([bag.log_proba(views) for bag in self.bags_])))
+        return correct_prior(np.concatenate(blocks), self.data_prior_, self.decision_.prior)
 
     def _set_classes(self, labels: Sequence[Any]) -> None:
         """The labels in scikit-learn's order, and the column of each among the inner ones."""
@@ -424,14 +449,18 @@ class Advisor(ClassifierMixin, BaseEstimator):
             _check_feature_names(self, X, reset=True)
             _check_n_features(self, X, reset=True)
         else:
-            X, labels = validate_data(self, X, y, dtype=np.float64, ensure_all_finite="allow-nan")
+            X, labels = validate_data(
+                self, X, y, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
+            )
         check_classification_targets(labels)
         return X, labels
 
     def _checked_array(self, X: Any) -> Any:
         from sklearn.utils.validation import validate_data
 
-        return validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
+        return validate_data(
+            self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
+        )
 
 
 def _plain(label: Any) -> Any:
@@ -463,11 +492,15 @@ def _refitted(bag: Bag, rows: Rows, context: Context) -> Bag:
     return Bag(bag.name, bag.treatment, settings, [model], bag.held_out, bag.seconds + seconds)
 
 
-def _threads(n_jobs: int) -> Callable[[list[Callable[[], Any]]], list[Any]]:
-    """Runs functions on several threads; the learners leave Python while they fit."""
-    from joblib import Parallel, delayed
+def _for_all_rows(
+    rows: Rows, treatments: Sequence[Treatment], context: Context, total: int, threads: int
+) -> float:
+    """Seconds that the search must leave for a boosted model on all rows."""
+    if not any(treatment.name.startswith("lightgbm") for treatment in treatments):
+        return 0.0
+    from equipoise.advisor.all_rows import expected_seconds
 
-    return lambda jobs: Parallel(n_jobs=n_jobs, prefer="threads")(delayed(job)() for job in jobs)
+    return expected_seconds(rows, replace(context, threads=threads), total)
 
 
 class _Teller:

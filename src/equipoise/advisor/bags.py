@@ -5,28 +5,58 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.special import log_softmax
+from sklearn.pipeline import Pipeline
 
 from equipoise._core.checks import FloatArray, IntArray
 from equipoise._core.priors import correct_prior
 from equipoise._core.random import derive_seed
 from equipoise.advisor.splits import Fold
 from equipoise.advisor.treatments._contract import Context, Treatment
+from equipoise.datasets.thinning import thin
 
 FLOOR = 1e-6  # no model is surer than this of a class
+TREES_AT_ONCE = 10
+FIRST_FOLDS = 2  # after so many a bag that disappoints can be ended, also where all could run at once
+
+Run = Callable[[list[Any]], list[Any]]
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Encoded rows: one matrix for trees, one for everything else, and the codes."""
+    """Encoded rows: one matrix for trees, one for everything else, and the codes.
+
+    Attributes
+    ----------
+    totals : array of int, optional
+        Where the rows are a sample: how many rows of each class there are in all.
+    """
 
     views: Mapping[str, FloatArray]
     y: IntArray
     n_classes: int
+    totals: IntArray | None = None
+
+    @property
+    def stands_for(self) -> FloatArray:
+        """How many rows of the data one row of each class stands for."""
+        if self.totals is None:
+            return np.ones(self.n_classes)
+        return self.totals / np.maximum(np.bincount(self.y, minlength=self.n_classes), 1)
+
+    @property
+    def weight(self) -> FloatArray | None:
+        """How many rows of the data each row stands for; ``None`` for one each."""
+        return None if self.totals is None else self.stands_for[self.y]
+
+    def log_loss(self, log_proba: FloatArray, index: Any) -> float:
+        """The mean log loss of predictions of the rows named by ``index``."""
+        weight = self.weight
+        return log_loss(log_proba, self.y[index], None if weight is None else weight[index])
 
     def __len__(self) -> int:
         return len(self.y)
@@ -90,19 +120,36 @@ class Bag:
         )  # fmt: skip
 
 
-def thin(y: IntArray, rows: IntArray, most: int, seed: int) -> IntArray:
-    """At most ``most`` of the rows: all of the rare classes, and a random part of the frequent ones."""
-    if len(rows) <= most:
-        return rows
-    rng = np.random.default_rng(seed)
-    counts = np.bincount(y[rows])
-    left, keep = most, np.zeros(len(counts), dtype=np.int64)
-    for rank, code in enumerate(np.argsort(counts)):
-        share = left // (len(counts) - rank)
-        keep[code] = min(counts[code], share)
-        left -= keep[code]
-    kept = [rng.choice(rows[y[rows] == c], keep[c], replace=False) for c in range(len(counts)) if keep[c]]
-    return np.sort(np.concatenate(kept))
+@dataclass(frozen=True)
+class FoldJob:
+    """One fit to come, which may be sent to another machine: its deadline travels as seconds that are left.
+
+    Attributes
+    ----------
+    rows : Rows, optional
+        ``None`` where they travel by themselves and are handed over in the call.
+    deadline : float
+        A time of :func:`time.monotonic` at which the fit ends with what it has.
+    """
+
+    treatment: Treatment
+    context: Context
+    settings: Mapping[str, Any]
+    rows: Rows | None
+    fold: Fold
+    deadline: float = np.inf
+
+    def __call__(self, rows: Rows | None = None) -> tuple[FoldModel, FloatArray, float]:
+        """Fit; returns the model, its held-out log probabilities and the seconds."""
+        given = self.rows if rows is None else rows
+        assert given is not None
+        return fit_fold(self.treatment, self.context, self.settings, given, self.fold, self.deadline)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "deadline": self.deadline - time.monotonic()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, deadline=time.monotonic() + state["deadline"])
 
 
 def fit_fold(
@@ -117,20 +164,40 @@ def fit_fold(
     started = time.monotonic()
     train = thin(rows.y, fold.train, treatment.most_rows, context.seed)
     X, y = rows.views[treatment.view], rows.y
-    estimator = treatment.build(context, **settings)
+    estimator = treatment.build(replace(context, deadline=deadline), **settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the settings are judged by their scores
         if hasattr(estimator, "cut"):
             estimator.fit(X[train], y[train], valid=(X[fold.test], y[fold.test]), deadline=deadline)
+        elif _grows(estimator):
+            _grow(estimator, X[train], y[train], deadline)
         else:
             estimator.fit(X[train], y[train])
     counts = np.bincount(y[train], minlength=rows.n_classes)
-    data_counts = np.bincount(y[fold.train], minlength=rows.n_classes)
+    data_counts = rows.stands_for * np.bincount(y[fold.train], minlength=rows.n_classes)
     model = FoldModel(
         estimator, treatment.view, treatment.trained_prior(counts), data_counts / data_counts.sum()
     )
     predicted = model.log_proba(X[fold.test]) if len(fold.test) else np.empty((0, rows.n_classes))
     return model, predicted, time.monotonic() - started
+
+
+def _grows(estimator: Any) -> bool:
+    last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    return {"warm_start", "n_estimators"} <= set(last.get_params(deep=False))
+
+
+def _grow(estimator: Any, X: FloatArray, y: IntArray, deadline: float) -> None:
+    """Fit a forest by batches of trees, until it is whole or the time is up; the trees are those of one fit."""
+    forest = estimator
+    if isinstance(estimator, Pipeline):
+        forest, X = estimator[-1], estimator[:-1].fit_transform(X, y)
+    whole = forest.n_estimators
+    for trees in range(min(TREES_AT_ONCE, whole), whole + TREES_AT_ONCE, TREES_AT_ONCE):
+        forest.set_params(n_estimators=min(trees, whole), warm_start=True).fit(X, y)
+        if time.monotonic() > deadline:
+            break
+    forest.set_params(warm_start=False)
 
 
 def fit_bag(
@@ -142,7 +209,7 @@ def fit_bag(
     *,
     deadline: float = np.inf,
     must_finish: bool = False,
-    run: Callable[[list[Callable[[], Any]]], list[Any]] | None = None,
+    run: Run | None = None,
     keep_going: Callable[[list[float]], bool] | None = None,
 ) -> Bag | None:
     """Fit one model a fold.
@@ -150,11 +217,11 @@ def fit_bag(
     Parameters
     ----------
     deadline : float
-        A time of :func:`time.monotonic` at which boosting stops and no further fold begins.
+        A time of :func:`time.monotonic` at which fits end with what they have and no further fold begins.
     must_finish : bool
         Begin every fold even after the deadline.
     run : callable, optional
-        Runs a list of functions and returns their results, for example on several threads.
+        Runs a list of jobs and returns their results, for example on several threads or machines.
     keep_going : callable, optional
         Asked with the log losses of the folds so far; ``False`` ends the bag.
 
@@ -164,25 +231,23 @@ def fit_bag(
         ``None`` if it was ended before all folds were fitted.
     """
     done: list[tuple[FoldModel, FloatArray, float]] = []
-    share = (deadline - time.monotonic()) / len(folds)
+    at_once = 1 if run is None else len(folds) if keep_going is None else FIRST_FOLDS
 
-    def job(number: int, fold: Fold) -> Callable[[], Any]:
-        own = Context(**{**vars(context), "seed": derive_seed(context.seed, treatment.name, number) % 2**31})
-        until = min(deadline, time.monotonic() + 2 * share) if np.isfinite(deadline) else deadline
-        return lambda: fit_fold(treatment, own, settings, rows, fold, until)
+    def job(number: int) -> FoldJob:
+        own = replace(context, seed=derive_seed(context.seed, treatment.name, number) % 2**31)
+        now, later = time.monotonic(), max(len(folds) - len(done) - at_once, 0)
+        until = now + (deadline - now) * at_once / (at_once + later)  # an equal share of what is left
+        return FoldJob(treatment, own, settings, rows, folds[number], until)
 
-    jobs = [(number, fold) for number, fold in enumerate(folds)]
-    if run is not None and keep_going is None:
-        done = run([job(number, fold) for number, fold in jobs])
-    else:
-        losses: list[float] = []
-        for number, fold in jobs:
-            if done and not must_finish and time.monotonic() > deadline:
-                return None
-            done.append(job(number, fold)())
-            losses.append(log_loss(done[-1][1], rows.y[fold.test]))
-            if keep_going is not None and number + 1 < len(folds) and not keep_going(losses):
-                return None
+    while len(done) < len(folds):
+        if done and not must_finish and time.monotonic() > deadline:
+            return None
+        jobs = [job(number) for number in range(len(done), min(len(done) + at_once, len(folds)))]
+        done += [jobs[0]()] if run is None else run(jobs)
+        losses = [rows.log_loss(d[1], f.test) for d, f in zip(done, folds, strict=False)]
+        if keep_going is not None and len(done) < len(folds) and not keep_going(losses):
+            return None
+        at_once = 1 if run is None else len(folds)
     models = [model for model, _, _ in done]
     held_out = np.full((len(rows), rows.n_classes), np.nan)
     cut_together(models)

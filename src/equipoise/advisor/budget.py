@@ -41,6 +41,10 @@ class Budget:
         """Seconds that the search may still spend."""
         return self.end - time.monotonic()
 
+    def set_aside(self, seconds: float) -> None:
+        """Keep so much from the search; a negative time gives it back."""
+        self.end -= seconds
+
     def fits(self, seconds: float) -> bool:
         """Whether something that takes so long still ends in time."""
         return seconds <= self.left

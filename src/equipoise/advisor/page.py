@@ -56,7 +56,7 @@ def build_report(advisor: Advisor, table: DataTable, diagnosis: Diagnosis | None
     ratio = f"{counts.max() / max(counts.min(), 1):.0f} to 1"
     return Report(
         f"{table.name}: a decision", sections,
-        subtitle=f"{question} {len(table):,} rows, {table.n_classes} classes, imbalance {ratio}.",
+        subtitle=f"{question} {table.n_rows:,} rows, {table.n_classes} classes, imbalance {ratio}.",
         data=report_data(advisor, table, diagnosis), footer=f"Equipoise {equipoise.__version__}.",
     )  # fmt: skip
 
@@ -105,11 +105,11 @@ def _summary(advisor: Advisor, table: DataTable, diagnosis: Diagnosis | None, ou
     parts += [("How sure", _how_sure(advisor)), ("What was not tried", _not_tried(advisor))]
     rare = table.rare
     facts: list[tuple[str, ...]] = [
-        ("Rows", f"{len(table):,}", f"{len(table.schema.columns):,} columns"),
+        ("Rows", f"{table.n_rows:,}", f"{len(table.schema.columns):,} columns"),
         (
             "Rarest class",
             f"{table.counts[rare]:,}",
-            f"{table.label(rare)}, 1 in {len(table) / table.counts[rare]:.0f}",
+            f"{table.label(rare)}, 1 in {table.n_rows / table.counts[rare]:.0f}",
         ),
     ]
     for name in ("recall", "precision", "balanced_accuracy", "cost"):

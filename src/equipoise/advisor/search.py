@@ -18,11 +18,12 @@ import numpy as np
 
 from equipoise._core.checks import IntArray
 from equipoise._core.random import derive_seed
-from equipoise.advisor.bags import Bag, Rows, fit_bag, fit_fold, log_loss, thin
+from equipoise.advisor.bags import Bag, Rows, Run, fit_bag, fit_fold
 from equipoise.advisor.budget import Budget
 from equipoise.advisor.ensemble import keep_useful
 from equipoise.advisor.splits import Fold
 from equipoise.advisor.treatments._contract import Context, Treatment
+from equipoise.datasets.thinning import thin
 
 PROBE_ROWS = 2_000  # a table of more than twice as many is timed on a sample first
 PROBE_ROUNDS, USUAL_ROUNDS = 15, 150
@@ -73,7 +74,7 @@ def search(
     budget: Budget,
     *,
     trials: int | None = None,
-    run: Callable[[list[Callable[[], Any]]], list[Any]] | None = None,
+    run: Run | None = None,
     told: Callable[[str], None] = lambda note: None,
 ) -> Found:
     """Fit bags until the budget or the number of trials is spent.
@@ -128,14 +129,14 @@ def _try(found: Found, treatment: Treatment, rows: Rows, context: Context, budge
             return
         started = time.monotonic()
 
-        def keep_going(losses: list[float]) -> bool:
+        def in_time(losses: list[float]) -> bool:
             per_fold = (time.monotonic() - started) / len(losses)
             return budget.fits(0.9 * per_fold * (len(found.folds) - len(losses)))
 
         bag = fit_bag(
             treatment, context, treatment.defaults, rows, found.folds,
             deadline=budget.deadline(0.5 if first else 1.0), must_finish=first,
-            run=run if first or expected is not None else None, keep_going=None if first else keep_going,
+            run=run, keep_going=None if first or (run and expected is not None) else in_time,
         )  # fmt: skip
     except Exception as error:  # one treatment that fails must not lose the others
         if first:
@@ -166,13 +167,19 @@ def _probed_seconds(
         if name in settings:
             settings[name] = short
             factor = usual / short
-    seconds = 0.0
-    for most in (200, PROBE_ROWS):  # the first fit imports what it needs
+    sizes, spent = [0], [0.0]
+    for most in (200, PROBE_ROWS, *([10 * PROBE_ROWS] if train > 20 * PROBE_ROWS else [])):
         sample = thin(rows.y, folds[0].train, most, context.seed)
         fold = Fold(sample, folds[0].test[:200])
         small = replace(context, n_rows=len(sample))
         _, _, seconds = fit_fold(treatment, small, settings, rows, fold, np.inf)
-    return SAFETY * len(folds) * seconds * factor * max(train / len(sample), 1.0)
+        if most > 200:  # the first fit imports what it needs
+            sizes.append(len(sample))
+            spent.append(seconds)
+    per_row = max(spent[-1] - spent[-2], 0.0) / max(
+        sizes[-1] - sizes[-2], 1
+    )  # a large fit has other fixed costs
+    return SAFETY * len(folds) * factor * (spent[-1] + per_row * max(train - sizes[-1], 0))
 
 
 def _improve(
@@ -181,7 +188,7 @@ def _improve(
 ) -> None:  # fmt: skip
     """Repeats of the useful bags and better settings, by turns, while there is time."""
     judged = found.block(len(rows)) >= 0
-    tuner = _Tuner(found, rows, context, budget) if importlib.util.find_spec("optuna") else None
+    tuner = _Tuner(found, rows, context, budget, run) if importlib.util.find_spec("optuna") else None
     turn = 0
     while trials is None or found.trials < trials:
         affordable = [b for b in found.bags if budget.fits(1.1 * b.seconds / b.repeats)]
@@ -189,7 +196,8 @@ def _improve(
             return
         names = [b.name for b in found.bags]
         members = np.stack([b.held_out[judged] for b in found.bags])
-        useful = [found.bags[i] for i in keep_useful(names, members, rows.y[judged])]
+        weight = None if rows.weight is None else rows.weight[judged]
+        useful = [found.bags[i] for i in keep_useful(names, members, rows.y[judged], weight)]
         repeatable = [b for b in useful if b in affordable and b.repeats < MOST_REPEATS]
         found.trials += 1
         turn += 1
@@ -216,8 +224,8 @@ def _repeat(
 class _Tuner:
     """Settings proposed by Optuna, one study a treatment; a trial that begins badly is dropped."""
 
-    def __init__(self, found: Found, rows: Rows, context: Context, budget: Budget) -> None:
-        self.found, self.rows, self.context, self.budget = found, rows, context, budget
+    def __init__(self, found: Found, rows: Rows, context: Context, budget: Budget, run: Run | None) -> None:
+        self.found, self.rows, self.context, self.budget, self.run = found, rows, context, budget, run
         self.studies: dict[str, Any] = {}
         self.first_losses: dict[str, list[float]] = {}
 
@@ -228,12 +236,11 @@ class _Tuner:
         candidates = {b.treatment.name: b for b in affordable if b.treatment.space}
         if not candidates:
             return
-        y = self.rows.y
         judged = self.found.block(len(self.rows)) >= 0
 
         def promise(bag: Bag) -> float:
             done = len(self.first_losses.get(bag.treatment.name, []))
-            return log_loss(bag.held_out[judged], y[judged]) * (1 + 0.03 * done)
+            return self.rows.log_loss(bag.held_out[judged], judged) * (1 + 0.03 * done)
 
         bag = min(candidates.values(), key=promise)
         treatment = bag.treatment
@@ -251,12 +258,12 @@ class _Tuner:
 
         tuned = fit_bag(
             treatment, self.context, settings, self.rows, self.found.folds, deadline=self.budget.deadline(),
-            keep_going=keep_going,
+            run=self.run, keep_going=keep_going,
         )  # fmt: skip
         if tuned is None:
             study.tell(trial, state=optuna.trial.TrialState.PRUNED)
             return
-        study.tell(trial, log_loss(tuned.held_out[judged], y[judged]))
+        study.tell(trial, self.rows.log_loss(tuned.held_out[judged], judged))
         self._keep(tuned, judged)
 
     def _study(self, treatment: Treatment, bag: Bag) -> Any:
@@ -277,6 +284,5 @@ class _Tuner:
         tuned.name = f"{tuned.treatment.name}#{len(self.first_losses[tuned.treatment.name])}"
         self.found.bags.append(tuned)
         if len(family) >= TUNED_KEPT:
-            y = self.rows.y[judged]
-            worst = max([*family, tuned], key=lambda b: log_loss(b.held_out[judged], y))
+            worst = max([*family, tuned], key=lambda b: self.rows.log_loss(b.held_out[judged], judged))
             self.found.bags.remove(worst)

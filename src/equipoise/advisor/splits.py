@@ -25,7 +25,6 @@ def make_folds(
     *,
     groups: IntArray | None = None,
     time: FloatArray | None = None,
-    judged: IntArray | None = None,
 ) -> list[Fold]:
     """Folds of one repeat.
 
@@ -40,28 +39,20 @@ def make_folds(
     time : array, optional
         Each fold trains on the past and predicts the block of rows that follows it; the first block is only
         trained on.
-    judged : array of int, optional
-        Only these rows are predicted; by default all.
 
     Returns
     -------
     list of Fold
     """
     if time is not None:
-        folds = _forward(y, time, n_splits)
-    elif groups is not None:
+        return _forward(y, time, n_splits)
+    if groups is not None:
         from sklearn.model_selection import StratifiedGroupKFold
 
         most = min(len(np.unique(groups[y == c])) for c in np.unique(y))
         splitter = StratifiedGroupKFold(max(2, min(n_splits, most)), shuffle=True, random_state=seed % 2**32)
-        folds = [Fold(train, test) for train, test in splitter.split(np.zeros(len(y)), y, groups)]
-    else:
-        folds = _stratified(y, n_splits, seed)
-    if judged is None:
-        return folds
-    wanted = np.zeros(len(y), dtype=bool)
-    wanted[judged] = True
-    return [Fold(fold.train, fold.test[wanted[fold.test]]) for fold in folds]
+        return [Fold(train, test) for train, test in splitter.split(np.zeros(len(y)), y, groups)]
+    return _stratified(y, n_splits, seed)
 
 
 def _stratified(y: IntArray, n_splits: int, seed: int) -> list[Fold]:

@@ -78,6 +78,8 @@ class AutoencoderClassifier(_NetworkClassifier):
     early_stopping : bool or EarlyStopping
         Hold out ``validation_fraction`` of the data and stop when its mean recall (ACSA) no longer rises.
     validation_fraction : float
+    callbacks : sequence of Callback
+        More to be called, such as :class:`~equipoise.training.Deadline`; copied for every fit.
     decision_prior : {"train", "data"} or array
         The class prior under which ``predict`` decides; training is balanced.
     device : str
@@ -142,6 +144,7 @@ class AutoencoderClassifier(_NetworkClassifier):
         average: float = 0.99,
         early_stopping: bool | EarlyStopping = False,
         validation_fraction: float = 0.1,
+        callbacks: Sequence[Callback] = (),
         decision_prior: str | npt.ArrayLike = "train",
         device: str = "cpu",
         checkpoint: str | os.PathLike[str] | None = None,
@@ -168,6 +171,7 @@ class AutoencoderClassifier(_NetworkClassifier):
         self.average = average
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
+        self.callbacks = callbacks
         self.decision_prior = decision_prior
         self.device = device
         self.checkpoint = checkpoint
@@ -252,7 +256,7 @@ class AutoencoderClassifier(_NetworkClassifier):
         return copy.deepcopy(self.augment)  # one that follows the critic starts anew with every fit
 
     def _callbacks(self, held_out: TensorData | None, data: TensorData, seed: int) -> list[Callback]:
-        wanted: list[Callback] = [LearningRate(self.schedule)]
+        wanted: list[Callback] = [LearningRate(self.schedule), *copy.deepcopy(list(self.callbacks))]
         if self.average:
             wanted.append(ExponentialAverage(self.average, skip=("critic", "mixer")))
         if held_out is not None:

@@ -47,6 +47,10 @@ class Table:
         What a row is called; predictions carry it.
     row_values
         Columns kept for costs by row, such as an amount.
+    class_totals
+        Where the rows are a sample: how many rows of each class there are in all.
+    parts
+        Where the rows are a sample of files: what reads all of them, part by part.
 
     Examples
     --------
@@ -69,6 +73,8 @@ class Table:
     time: FloatArray | None = None
     ids: npt.NDArray[Any] | None = None
     row_values: Mapping[str, FloatArray] = field(default_factory=dict)
+    class_totals: IntArray | None = None
+    parts: Any = None
 
     def __post_init__(self) -> None:
         named = {"groups": self.groups, "time": self.time, "ids": self.ids, **self.row_values}
@@ -83,8 +89,15 @@ class Table:
 
     @cached_property
     def counts(self) -> IntArray:
-        """Rows of each class."""
+        """Rows of each class, in all; also where these rows are a sample."""
+        if self.class_totals is not None:
+            return self.class_totals
         return np.bincount(self.y, minlength=self.n_classes)
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are in all; more than ``len`` where these are a sample."""
+        return int(self.counts.sum())
 
     @property
     def n_classes(self) -> int:
@@ -104,7 +117,7 @@ class Table:
     @property
     def prior(self) -> FloatArray:
         """The share of each class."""
-        return self.counts / len(self.y)
+        return self.counts / self.n_rows
 
     @property
     def rare(self) -> int:
@@ -138,12 +151,13 @@ class Table:
             time=part(self.time),
             ids=part(self.ids),
             row_values={name: values[chosen] for name, values in self.row_values.items()},
+            class_totals=None,
         )
 
     def with_positive(self, positive: Any) -> Table:
         """The question "is it ``positive`` or not?" about the same rows."""
         y, classes = choose_positive(self.y, self.classes, positive)
-        return replace(self, y=y, classes=classes)
+        return replace(self, y=y, classes=classes, class_totals=None)
 
     def with_notes(self, *notes: str) -> Table:
         """The table with more notes."""

@@ -73,7 +73,7 @@ class Sample:
         rng = self.random(name)
         keep = []
         for code, count in enumerate(self.counts):
-            share = max(round(most * int(count) / len(self.y)), min(least, int(count)), 1)
+            share = max(round(most * int(count) / self.table.n_rows), min(least, int(count)), 1)
             rows = np.flatnonzero(self.y == code)
             keep.append(rng.choice(rows, min(share, len(rows)), replace=False))
         return np.sort(np.concatenate(keep))

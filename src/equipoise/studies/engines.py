@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import itertools
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
@@ -12,13 +11,8 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from equipoise._core.checks import check_integer
+from equipoise._core.cluster import EngineError, cluster_address, connect, distributed
 from equipoise.studies.cell import CellOutcome, CellTask, died, run_task
-
-_SCHEMES = ("tcp", "tls", "ws", "wss", "ucx")
-
-
-class EngineError(ConnectionError):
-    """A cluster that is not there, or no more."""
 
 
 class Engine(Protocol):
@@ -37,14 +31,8 @@ class Engine(Protocol):
 
 def make_engine(name: str = "local", jobs: int | None = None) -> Engine:
     """``local`` (``jobs`` processes, all cores by default), or ``dask://host:port`` or ``tcp://host:port``."""
-    if name == "local":
-        return LocalEngine(jobs)
-    scheme, separator, rest = name.partition("://")
-    if separator and rest and scheme in ("dask", *_SCHEMES):
-        return DaskEngine(f"tcp://{rest}" if scheme == "dask" else name)
-    raise ValueError(
-        f"engine must be 'local' or the address of a Dask cluster (tcp://host:port), got {name!r}"
-    )
+    address = cluster_address(name)
+    return LocalEngine(jobs) if address is None else DaskEngine(address)
 
 
 class LocalEngine(contextlib.AbstractContextManager["LocalEngine"]):
@@ -100,16 +88,8 @@ class DaskEngine:
 
     def __init__(self, address: str, timeout: float = 10.0) -> None:
         self.address = address
-        self._distributed = _distributed()
-        try:
-            self._client = self._distributed.Client(address, timeout=timeout, set_as_default=False)
-        except (OSError, ValueError) as error:
-            raise EngineError(f"no Dask cluster answers at {address}") from error
-        try:
-            self._client.wait_for_workers(1, timeout=timeout)
-        except TimeoutError as error:
-            self._client.close()
-            raise EngineError(f"the Dask cluster at {address} has no workers") from error
+        self._distributed = distributed()
+        self._client = connect(address, timeout)
         self.workers = max(1, len(self._client.scheduler_info(n_workers=-1)["workers"]))
 
     def run(self, tasks: Iterator[CellTask]) -> Iterator[CellOutcome]:
@@ -150,10 +130,3 @@ class DaskEngine:
 
     def __exit__(self, *problem: object) -> None:
         self._client.close()
-
-
-def _distributed() -> Any:
-    try:
-        return importlib.import_module("distributed")
-    except ImportError as error:
-        raise ImportError("a Dask engine needs distributed: pip install 'equipoise[bench]'") from error

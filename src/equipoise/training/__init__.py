@@ -6,6 +6,7 @@ from equipoise.training.bilevel import BilevelStep
 from equipoise.training.callbacks import (
     BalancedFineTuning,
     Callback,
+    Deadline,
     DeferredReweighting,
     EarlyStopping,
     LearningRate,
@@ -42,6 +43,7 @@ __all__ = [
     "ClassSampler",
     "ConditionalStep",
     "ConditionedLoss",
+    "Deadline",
     "DeferredReweighting",
     "Distribution",
     "EarlyStopping",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -263,3 +264,28 @@ class EarlyStopping(Callback):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.best, self.best_epoch, self.weights = state["best"], state["best_epoch"], state["weights"]
+
+
+class Deadline(Callback):
+    """Stop at a moment, even in the middle of an epoch; the weights are those of the last step.
+
+    Parameters
+    ----------
+    moment : float
+        A time of :func:`time.monotonic`.
+
+    Examples
+    --------
+    >>> import time
+    >>> from equipoise.training import PlainStep, TensorData, fit
+    >>> net, data = nn.Linear(2, 2), TensorData(torch.eye(2), torch.tensor([0, 1]))
+    >>> step, sgd = PlainStep(nn.CrossEntropyLoss()), torch.optim.SGD(net.parameters(), lr=1)
+    >>> fit(net, step, data, optimizer=sgd, epochs=5, callbacks=[Deadline(time.monotonic())]).epoch
+    1
+    """
+
+    def __init__(self, moment: float) -> None:
+        self.moment = float(moment)
+
+    def on_step_start(self, run: Run) -> None:
+        run.stop = run.stop or time.monotonic() > self.moment

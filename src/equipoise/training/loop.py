@@ -45,7 +45,7 @@ class Run:
     history : list of dict
         One record an epoch: the means of what the steps returned and what callbacks added.
     stop : bool
-        Set when a step or a callback asked to stop.
+        Set when a step or a callback asked to stop; no further step is made.
     class_weight : Tensor or None
         Multiplies the samples' weights; callbacks may change it between epochs.
     """
@@ -245,6 +245,8 @@ def _epoch(run: Run) -> dict[str, float]:
         outcome = run.step(run.model, run.optimizer, batch)
         means.add(outcome, len(batch), batch.share * len(rows) / world)
         run.stop = run.stop or outcome.stop
+        if run.stop:
+            break
     call_if_there(run.step, "end_epoch")
     return _end_of_epoch(run, means)
 

@@ -79,6 +79,7 @@ class LightGBMTrees(ClassifierMixin, BaseEstimator):
             "seed": self.random_state,
             "deterministic": True,
             "force_row_wise": True,
+            "feature_pre_filter": False,
             "verbosity": -1,
         }
 
@@ -90,23 +91,37 @@ class LightGBMTrees(ClassifierMixin, BaseEstimator):
         deadline: float = np.inf,
     ) -> LightGBMTrees:
         """Boost until ``rounds``, the deadline, or no gain on ``valid`` for a while."""
+        self.classes_ = np.unique(y)
+        data = self.dataset(X, np.searchsorted(self.classes_, y))
+        held_out = None
+        if valid is not None:
+            held_out = data.create_valid(valid[0], np.searchsorted(self.classes_, valid[1]))
+        return self._boost(data, held_out, len(y), deadline)
+
+    def dataset(self, X: FloatArray, codes: IntArray) -> Any:
+        """The rows as LightGBM keeps them."""
         import lightgbm as lgb
 
-        self.classes_ = np.unique(y)
-        params = self._params(len(self.classes_), len(y))
+        params = {"feature_pre_filter": False, "num_threads": self.threads, "verbosity": -1}
         categories: Any = list(self.categories) or "auto"
-        data = lgb.Dataset(
-            X, np.searchsorted(self.classes_, y), categorical_feature=categories, params=params
-        )
-        self.curve_: list[float] = []
-        sets, callbacks = [], [_deadline(deadline)]
-        if valid is not None:
-            sets = [data.create_valid(valid[0], np.searchsorted(self.classes_, valid[1]))]
-            record: dict[str, Any] = {}
+        return lgb.Dataset(X, codes, categorical_feature=categories, params=params)
+
+    def fit_dataset(self, data: Any, n_classes: int, deadline: float = np.inf) -> LightGBMTrees:
+        """Boost on rows that LightGBM holds already, with all class codes."""
+        self.classes_ = np.arange(n_classes)
+        return self._boost(data, None, data.num_data(), deadline)
+
+    def _boost(self, data: Any, held_out: Any, n_rows: int, deadline: float) -> LightGBMTrees:
+        import lightgbm as lgb
+
+        callbacks, record = [_deadline(deadline)], dict[str, Any]()
+        if held_out is not None:
             callbacks += [lgb.record_evaluation(record), lgb.early_stopping(PATIENCE, verbose=False)]
-        booster = lgb.train(params, data, self.rounds, valid_sets=sets, callbacks=callbacks)
-        if valid is not None and record:
-            self.curve_ = list(next(iter(next(iter(record.values())).values())))
+        booster = lgb.train(
+            self._params(len(self.classes_), n_rows), data, self.rounds,
+            valid_sets=[] if held_out is None else [held_out], callbacks=callbacks,
+        )  # fmt: skip
+        self.curve_: list[float] = list(next(iter(next(iter(record.values())).values()))) if record else []
         self.booster_ = booster
         self.rounds_ = booster.current_iteration()
         return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -61,6 +62,8 @@ class Context:
         Columns of the trees' view that hold codes of categories.
     image_shape : tuple of int, optional
         Height, width and channels where the columns are pixels.
+    deadline : float
+        A time of :func:`time.monotonic` at which a fit should end with what it has.
     """
 
     seed: int
@@ -73,6 +76,7 @@ class Context:
     threads: int = 1
     categories: tuple[int, ...] = ()
     image_shape: tuple[int, int, int] | None = None
+    deadline: float = math.inf
 
 
 def data_prior(counts: IntArray) -> FloatArray:

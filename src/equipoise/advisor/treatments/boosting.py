@@ -12,8 +12,9 @@ LARGE = 200_000  # rows from which fewer and larger steps are taken
 
 
 def _lightgbm(context: Context, **settings: Any) -> Any:
-    if context.n_rows > LARGE:
-        settings = {**settings, "learning_rate": max(settings["learning_rate"], 0.1), "rounds": 300}
+    if context.n_rows >= LARGE:
+        rate, rounds = max(settings["learning_rate"], 0.1), min(settings["rounds"], 300)
+        settings = {**settings, "learning_rate": rate, "rounds": rounds}
     return LightGBMTrees(
         categories=context.categories, threads=context.threads, random_state=context.seed, **settings
     )

@@ -27,10 +27,12 @@ def _epochs(context: Context, epochs: int) -> int:
 
 def _network(context: Context, loss: str, *, epochs: int, lr: float, weight_decay: float) -> Any:
     from equipoise.classifiers import NeuralClassifier
+    from equipoise.training import Deadline
 
     return NeuralClassifier(
         module="mlp", loss=loss, epochs=_epochs(context, epochs), batch_size=128, lr=lr,
-        optimizer_params={"weight_decay": weight_decay}, random_state=context.seed, verbose=False,
+        optimizer_params={"weight_decay": weight_decay}, callbacks=[Deadline(context.deadline)],
+        random_state=context.seed, verbose=False,
     )  # fmt: skip
 
 
@@ -51,11 +53,13 @@ def _conditional(context: Context, **settings: Any) -> Any:
 
 def _autoencoder(context: Context, *, epochs: int, lr: float, weight_decay: float) -> Any:
     from equipoise.classifiers import AutoencoderClassifier
+    from equipoise.training import Deadline
 
     return AutoencoderClassifier(
         epochs=_epochs(context, epochs),
         lr=lr,
         weight_decay=weight_decay,
+        callbacks=[Deadline(context.deadline)],
         random_state=context.seed,
         verbose=False,
     )

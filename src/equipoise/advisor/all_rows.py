@@ -1,0 +1,158 @@
+"""Boosted models on all rows, however many there are: read block by block, binned once, boosted until a deadline.
+
+A large table is compared on a sample that keeps all rare rows. The boosted models that the comparison chose are
+then fitted to all rows with the settings and the number of rounds that it found. Bins come from the sample, so one
+pass over the blocks is enough, and what stays in memory is one byte a value.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import lightgbm as lgb
+import numpy as np
+
+from equipoise._core.checks import IntArray
+from equipoise.advisor.bags import Bag, FoldModel, Rows
+from equipoise.advisor.treatments._boosted import LightGBMTrees
+from equipoise.advisor.treatments._contract import Context
+from equipoise.datasets.blocks import Block
+from equipoise.datasets.thinning import thin
+
+SAFETY = 1.3
+EFFICIENCY = 0.7  # of each further thread
+PROBE_ROWS, PROBE_ROUNDS, USUAL_ROUNDS = 40_000, 10, 200
+
+
+def takes_all_rows(bag: Bag) -> bool:
+    """Whether a bag's models can be fitted block by block."""
+    return isinstance(bag.models[0].estimator, LightGBMTrees)
+
+
+def expected_seconds(rows: Rows, context: Context, total: int) -> float:
+    """About what one boosted model on all rows will take, from a short fit to a few of them."""
+    few = thin(rows.y, np.arange(len(rows)), PROBE_ROWS, context.seed)
+    probe = LightGBMTrees(rounds=PROBE_ROUNDS, categories=context.categories, random_state=context.seed)
+    started = time.monotonic()
+    probe.fit(rows.views["trees"][few], rows.y[few])
+    spent = time.monotonic() - started
+    return SAFETY * spent * (total / len(few)) * (USUAL_ROUNDS / PROBE_ROUNDS) / _speed(context.threads)
+
+
+def _speed(threads: int) -> float:
+    return 1 + EFFICIENCY * (threads - 1)
+
+
+@dataclass(frozen=True)
+class AllRows:
+    """All rows of a large table, and the sample of them that models were compared on.
+
+    Attributes
+    ----------
+    blocks : sequence of Block
+    encoder : TableEncoder
+        Of the trees' view, as fitted to the sample.
+    sample : Rows
+    most : int
+        The most rows that fit into memory as bins.
+    """
+
+    blocks: Sequence[Block]
+    encoder: Any
+    sample: Rows
+    most: int = 10**12
+
+    def fit(self, bags: Sequence[Bag], context: Context, deadline: float) -> tuple[list[Bag], str]:
+        """Fit the bags that can be, the first one always, and say what was done.
+
+        Parameters
+        ----------
+        bags : sequence of Bag
+            The most important first.
+        context : Context
+        deadline : float
+            A time of :func:`time.monotonic`.
+
+        Returns
+        -------
+        list of Bag, str
+            Bags of one model each in place of those that were fitted again, and a note.
+        """
+        y = np.concatenate([block.y for block in self.blocks])
+        expected = [self._seconds(bag, len(y), context.threads) for bag in bags]
+        left = max(deadline - time.monotonic(), 0.0)
+        most = min(self.most, max(int(len(y) * left / max(SAFETY * expected[0], 1e-9)), len(self.sample)))
+        kept = thin(y, np.arange(len(y)), most, context.seed)
+        reference = self._reference(context)
+        data = self._dataset(y, kept, reference, context)
+        fitted = []
+        for bag, seconds in zip(bags, expected, strict=True):
+            if fitted and time.monotonic() + SAFETY * seconds * len(kept) / len(y) > deadline:
+                break
+            fitted.append(self._fitted(bag, data, y[kept], context, deadline))
+        return fitted, _note(len(y), len(kept), fitted)
+
+    def _seconds(self, bag: Bag, total: int, threads: int) -> float:
+        """What boosting on all rows will take, from what the bag's models took on the sample."""
+        grown = sum(model.estimator.booster_.current_iteration() for model in bag.models)
+        rows = len(self.sample) * (1 - 1 / max(len(bag.models) // bag.repeats, 2))
+        rounds = bag.models[0].estimator.rounds_
+        return bag.seconds / (grown * rows) * rounds * total / _speed(threads)
+
+    def _reference(self, context: Context) -> Any:
+        X = self.sample.views["trees"]
+        made = LightGBMTrees(categories=context.categories, threads=context.threads)
+        return made.dataset(X, self.sample.y).construct()
+
+    def _dataset(self, y: IntArray, kept: IntArray, reference: Any, context: Context) -> Any:
+        mask = np.zeros(len(y), dtype=bool)
+        mask[kept] = True
+        blocks, start = [], 0
+        for block in self.blocks:
+            own = mask[start : start + len(block.y)]
+            start += len(block.y)
+            if own.any():
+                blocks.append(_Encoded(block, own, self.encoder))
+        return lgb.Dataset(blocks, y[kept], reference=reference, params=reference.params).construct()
+
+    def _fitted(self, bag: Bag, data: Any, y: IntArray, context: Context, deadline: float) -> Bag:
+        started = time.monotonic()
+        made = bag.treatment.build(context, **bag.settings)
+        made.set_params(rounds=max(1, bag.models[0].estimator.rounds_))
+        made.fit_dataset(data, self.sample.n_classes, deadline)
+        counts = np.bincount(y, minlength=self.sample.n_classes)
+        totals = self.sample.totals
+        assert totals is not None
+        model = FoldModel(made, "trees", counts / counts.sum(), totals / totals.sum())
+        return replace(bag, models=[model], repeats=1, seconds=bag.seconds + time.monotonic() - started)
+
+
+class _Encoded(lgb.Sequence):
+    """One block of rows, read and encoded when LightGBM asks for it."""
+
+    def __init__(self, block: Block, kept: Any, encoder: Any) -> None:
+        self.block, self.kept, self.encoder = block, kept, encoder
+        self.batch_size = int(kept.sum())
+
+    def __len__(self) -> int:
+        return self.batch_size
+
+    def __getitem__(self, index: Any) -> Any:
+        """The whole block, which is what LightGBM asks for with this batch size."""
+        rows = self.block.read()
+        encoded = self.encoder.transform(rows)
+        return np.ascontiguousarray(encoded if self.kept.all() else encoded[self.kept])
+
+
+def _note(total: int, kept: int, fitted: Sequence[Bag]) -> str:
+    names = " and ".join(bag.treatment.summary for bag in fitted)
+    if kept == total:
+        return f"The delivered model ({names}) was fitted to all {total:,} rows."
+    return (
+        f"The delivered model ({names}) was fitted to {kept:,} of {total:,} rows, all of the rare classes and a "
+        "part of the others, with the class shares corrected: all rows would have taken longer than the budget, "
+        "or more memory than there is."
+    )
