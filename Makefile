@@ -56,8 +56,8 @@ $(TOOLS)/deptry:
 	@$(TOOLS)/python -m pip install --quiet --disable-pip-version-check pip-audit pip-licenses deptry uv
 
 audit: setup $(TOOLS)/deptry  ## known vulnerabilities, licenses and undeclared imports of the dependencies
-	@diff <(grep -oE '^[A-Za-z0-9._-]+==[^ ]+' constraints.txt | grep -v '^torch==' | tr A-Z_ a-z-) \
-	  <(grep -oE '^[A-Za-z0-9._-]+==[^ ]+' constraints-hashes.txt | tr A-Z_ a-z-) \
+	@diff <(grep -oE '^[A-Za-z0-9._-]+==[^ ]+' constraints.txt | grep -v '^torch==' | tr A-Z_ a-z- | sort) \
+	  <(grep -oE '^[A-Za-z0-9._-]+==[^ ]+' constraints-hashes.txt | tr A-Z_ a-z- | sort) \
 	  || { echo "constraints-hashes.txt is behind constraints.txt: run make hashes."; exit 1; }
 	@$(TOOLS)/deptry src
 	@$(TOOLS)/pip-licenses --python=$(BIN)/python --partial-match --fail-on='GPLv2;GPLv3;GPL-2.0;GPL-3.0;AGPL' >/dev/null

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import json
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from scipy.special import expit, softmax
 from sklearn.ensemble import (
     BaggingClassifier,
     ExtraTreesClassifier,
@@ -23,6 +25,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+from equipoise.advisor._safe_catboost import safe_catboost_model
 from equipoise.advisor._safe_trees import check_booster_text, check_tree_safety
 
 RNG = np.random.default_rng(0)
@@ -183,7 +186,7 @@ def test_lightgbm_is_let_through(booster_text):
     [
         ("left_child", "999999"), ("left_child", "0"), ("right_child", "-99"), ("split_feature", "77"),
         ("split_feature", "-1"), ("num_leaves", "9999"), ("num_leaves", "0"), ("num_cat", "-1"),
-        ("leaf_value", "nan"), ("leaf_value", "1_0"), ("threshold", "inf"), ("cat_boundaries", "5"),
+        ("leaf_value", "nan"), ("leaf_value", "1_0"), ("threshold", "nan"), ("cat_boundaries", "5"),
         ("max_feature_idx", "0"), ("tree_sizes", "1"), ("tree_sizes", "99999999"), ("num_tree_per_iteration", "3"),
         ("num_class", "5"), ("is_linear", "1"), ("left_child", "1\\nleft_child=7"), ("left_child", "1\\r2"),
     ],
@@ -211,3 +214,55 @@ def test_crafted_boosters_are_refused(booster_text, field, first):
 def test_no_booster_at_all(text):
     with pytest.raises(ValueError, match="LightGBM"):
         check_booster_text(text)
+
+
+@pytest.fixture(scope="module", params=[2, 3])
+def catboost_model(request, tmp_path_factory):
+    """A CatBoost model, its number of classes and its JSON."""
+    catboost = pytest.importorskip("catboost")
+    labels = Y if request.param == 2 else np.digitize(X[:, 0], [-0.5, 0.5])
+    model = catboost.CatBoostClassifier(
+        iterations=4, depth=3, verbose=0, thread_count=1, allow_writing_files=False,
+        loss_function="Logloss" if request.param == 2 else "MultiClass",
+    ).fit(X, labels)  # fmt: skip
+    path = tmp_path_factory.mktemp("catboost") / "model.json"
+    model.save_model(str(path), format="json")
+    return model, request.param, json.loads(path.read_text())
+
+
+def test_catboost_is_let_through(catboost_model, tmp_path):
+    import catboost
+
+    model, n_classes, parsed = catboost_model
+    path = tmp_path / "safe.json"
+    path.write_text(json.dumps(safe_catboost_model(parsed, X.shape[1], n_classes)))
+    loaded = catboost.CatBoost().load_model(str(path), format="json")
+    raw = loaded.predict(X, prediction_type="RawFormulaVal", thread_count=1)
+    proba = softmax(raw, axis=1) if n_classes == 3 else np.column_stack([expit(-raw), expit(raw)])
+    np.testing.assert_allclose(proba, model.predict_proba(X), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("oblivious_trees", []), ("oblivious_trees/0/splits/0/float_feature_index", 99),
+        ("oblivious_trees/0/splits/0/split_index", 10**6), ("oblivious_trees/0/splits/0/split_index", -1),
+        ("oblivious_trees/0/splits/0/split_type", "OnlineCtr"), ("oblivious_trees/0/splits/0/border", 0.123),
+        ("oblivious_trees/0/leaf_values", [0.0]), ("oblivious_trees/0/leaf_values/0", float("nan")),
+        ("oblivious_trees/0/leaf_weights", []), ("oblivious_trees/0/splits", [{}] * 40),
+        ("features_info/float_features/0/flat_feature_index", 10**6),
+        ("features_info/float_features/0/feature_index", 3),
+        ("features_info/float_features/0/borders", [2.0, 1.0]), ("features_info/categorical_features", []),
+        ("scale_and_bias", [1, []]), ("ctr_data", {}),
+    ],
+)  # fmt: skip
+def test_crafted_catboost_models_are_refused(catboost_model, path, value):
+    _, n_classes, parsed = catboost_model
+    made = copy.deepcopy(parsed)
+    *way, last = [int(step) if step.isdigit() else step for step in path.split("/")]
+    place = made
+    for step in way:
+        place = place[step]
+    place[last] = value
+    with pytest.raises(ValueError, match="CatBoost"):
+        safe_catboost_model(made, X.shape[1], n_classes)

@@ -91,7 +91,7 @@ def load_npz(path: PathLike, *needed: str) -> dict[str, npt.NDArray[np.generic]]
             return {key: archive[key] for key in (needed or archive.files)}
     except KeyError as error:
         raise ValueError(str(error.args[0])) from None
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
         raise ValueError(f"{source} is not a readable npz file (cut off or damaged?): {error}") from error
 
 

@@ -282,7 +282,7 @@ def gaussian_split(deviation_ratio: float, separation: float) -> LinearSplit:
     >>> round(gaussian_split(2.0, 1.0).gap, 4)
     0.2436
     """
-    K = float(check_in_range("deviation_ratio", deviation_ratio, 1, closed="neither"))
+    K = float(check_in_range("deviation_ratio", deviation_ratio, 1, 1e6, closed="neither"))
     s = float(check_in_range("separation", separation, 0))
     B = 2 * s / (K**2 - 1)
     R = np.sqrt(B**2 + 2 * np.log(K) / (K**2 - 1))
