@@ -219,3 +219,13 @@ def test_probabilities_come_at_the_prior_of_use(data):
 def test_bad_parameters_end_in_a_sentence(data, change, said):
     with pytest.raises(ValueError, match=said):
         Advisor(**{**FAST, **change}).fit(*data)
+
+
+@pytest.mark.parametrize("name", ["catboost", "extra-trees", "kernel"])
+def test_every_kind_of_model_survives_the_folder(name, tmp_path):
+    if name == "catboost":
+        pytest.importorskip("catboost")
+    X, y = make_classification(150, n_informative=5, n_classes=3, random_state=0)
+    advisor = Advisor(treatments=[name], trials=0, budget=600).fit(X, y)
+    loaded = equipoise.load(advisor.save(tmp_path / name))
+    np.testing.assert_allclose(loaded.predict_proba(X), advisor.predict_proba(X), atol=1e-12)

@@ -24,7 +24,8 @@ from equipoise._core.checks import check_array, check_distribution
 from equipoise._core.files import DamagedFileError, write_bytes, write_json
 from equipoise._core.sealed import SealedFolder, open_sealed, sealing
 from equipoise.advisor._advisor import Advisor
-from equipoise.advisor._safe_trees import check_tree_safety
+from equipoise.advisor._safe_catboost import safe_catboost_model
+from equipoise.advisor._safe_trees import check_booster_text, check_tree_safety
 from equipoise.advisor.bags import Bag, FoldModel
 from equipoise.advisor.ensemble import Stack
 from equipoise.advisor.treatments import Treatment, all_treatments
@@ -151,8 +152,8 @@ def _model_to_json(model: FoldModel, folder: Path, name: str) -> dict[str, Any]:
         write_bytes(folder / name, made.booster_.model_to_string(num_iteration=made.rounds_).encode())
         return {**about, "kind": "lightgbm", "classes": made.classes_.tolist()}
     if isinstance(made, CatBoostTrees):
-        made.model_.save_model(str(folder / name), format="cbm")
-        return {**about, "kind": "catboost", "classes": made.classes_.tolist(), "rounds": made.rounds_}
+        write_json(folder / name, made.to_json())
+        return {**about, "kind": "catboost", "classes": made.classes_.tolist()}
     if hasattr(made, "save"):
         made.save(folder / name)
         return {**about, "kind": type(made).__name__}
@@ -199,7 +200,8 @@ def _from_json(saved: SealedFolder, data: dict[str, Any], trusted: frozenset[str
     advisor.schema_ = Schema.from_json(data["columns"])
     advisor.encoders_ = _load_skops(saved, "encoders.skops", trusted)
     advisor.data_prior_ = _distribution(data["data_prior"], n)
-    advisor.bags_ = [_bag_from_json(saved, item, n, trusted) for item in data["bags"]]
+    widths = {view: int(encoder.n_features_out_) for view, encoder in advisor.encoders_.items()}
+    advisor.bags_ = [_bag_from_json(saved, item, n, widths, trusted) for item in data["bags"]]
     weights, offsets = (
         check_array("weights", data["stack"]["weights"]),
         check_array("o", data["stack"]["offsets"]),
@@ -241,11 +243,16 @@ def _decision_from_json(saved: dict[str, Any], n: int) -> Decision:
     return Decision(losses, _distribution(saved["prior"], n), Wish(**wish))
 
 
-def _bag_from_json(saved: SealedFolder, item: dict[str, Any], n: int, trusted: Any) -> Bag:
+def _bag_from_json(
+    saved: SealedFolder, item: dict[str, Any], n: int, widths: dict[str, int], trusted: Any
+) -> Bag:
     about = item["treatment"]
     known = all_treatments().get(about["name"]) or Treatment(about["name"], about["summary"], _cannot_build)
     treatment = replace(known, summary=about["summary"], view=about["view"])
-    models = [_model_from_json(saved, model, n, about["view"], trusted) for model in item["models"]]
+    models = [
+        _model_from_json(saved, model, n, about["view"], widths[about["view"]], trusted)
+        for model in item["models"]
+    ]
     none = np.empty((0, n))
     return Bag(
         item["name"], treatment, dict(item["settings"]), models, none, item["seconds"], item["repeats"]
@@ -256,13 +263,17 @@ def _cannot_build(context: Any, **settings: Any) -> Any:
     raise ValueError("this treatment was your own: it can predict, but not be fitted again from the folder")
 
 
-def _model_from_json(saved: SealedFolder, item: dict[str, Any], n: int, view: str, trusted: Any) -> FoldModel:
+def _model_from_json(
+    saved: SealedFolder, item: dict[str, Any], n: int, view: str, n_features: int, trusted: Any
+) -> FoldModel:
     name, kind = f"models/{item['file']}", item["kind"]
     if kind == "lightgbm":
-        made: Any = LightGBMTrees.from_text(saved.read_bytes(name).decode(), item["classes"])
-        check_tree_safety(made)
+        text = saved.read_bytes(name).decode()
+        check_booster_text(text)
+        made: Any = LightGBMTrees.from_text(text, item["classes"])
     elif kind == "catboost":
-        made = CatBoostTrees.from_bytes(saved.read_bytes(name), item["classes"], item["rounds"])
+        trees = safe_catboost_model(saved.read_json(name), n_features, len(item["classes"]))
+        made = CatBoostTrees.from_json(trees, item["classes"])
     elif kind == "skops":
         made = _load_skops(saved, name, trusted)
     else:

@@ -7,10 +7,14 @@ folds, so the held-out predictions stay honest to within the choice of that numb
 
 from __future__ import annotations
 
+import json
+import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from equipoise._core.checks import FloatArray, IntArray
@@ -218,15 +222,26 @@ class CatBoostTrees(ClassifierMixin, BaseEstimator):
         self.rounds_ = int(model.tree_count_)
         return self
 
+    def to_json(self) -> Any:
+        """The rounds in use as plain values."""
+        copied = self.model_.copy()
+        copied.shrink(ntree_end=self.rounds_)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "model.json")
+            copied.save_model(str(path), format="json")
+            return json.loads(path.read_bytes())
+
     @classmethod
-    def from_bytes(cls, content: bytes, classes: list[int], rounds: int) -> CatBoostTrees:
-        """The fitted trees of a saved model."""
-        from catboost import CatBoostClassifier
+    def from_json(cls, model: Any, classes: list[int]) -> CatBoostTrees:
+        """The fitted trees of a saved model that was checked."""
+        from catboost import CatBoost
 
         made = cls()
-        made.model_ = CatBoostClassifier()
-        made.model_.load_model(blob=content)
-        made.classes_, made.rounds_ = np.array(classes), int(rounds)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "model.json")
+            path.write_text(json.dumps(model), encoding="utf-8")
+            made.model_ = CatBoost().load_model(str(path), format="json")
+        made.classes_, made.rounds_ = np.array(classes), int(made.model_.tree_count_)
         return made
 
     def cut(self, rounds: int) -> None:
@@ -235,7 +250,10 @@ class CatBoostTrees(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: FloatArray) -> FloatArray:
         """Probabilities in the order of ``classes_``."""
-        return np.asarray(self.model_.predict_proba(X, ntree_end=self.rounds_, thread_count=self.threads))
+        raw: Any = self.model_.predict(
+            X, prediction_type="RawFormulaVal", ntree_end=self.rounds_, thread_count=self.threads
+        )
+        return np.column_stack([expit(-raw), expit(raw)]) if len(self.classes_) == 2 else softmax(raw, axis=1)
 
     def predict(self, X: FloatArray) -> Any:
         """The most probable class."""
