@@ -78,10 +78,10 @@ class _Die(Callback):
     """Stops the run with an error after some epochs."""
 
     def __init__(self, after):
-        self.after = after
+        self._after = after  # private: no setting that the run depends on
 
     def on_epoch_start(self, run):
-        if run.epoch >= self.after:
+        if run.epoch >= self._after:
             raise KeyboardInterrupt
 
 

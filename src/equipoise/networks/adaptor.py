@@ -88,7 +88,7 @@ def adapt(
     """
     if weights is not None:
         _load(module, weights)
-    if head is None and not frozen and is_network(module) and module.head.out_features == n_classes:
+    if head is None and not frozen and is_network(module) and _outputs(module) == n_classes:
         return module
     name = _head_name(module) if head is None else _inner(module, head)
     place, _, last = name.rpartition(".")
@@ -98,6 +98,10 @@ def adapt(
         raise TypeError(f"the head {name!r} must be a linear layer, got {type(layer).__name__}")
     setattr(owner, last, nn.Identity())
     return AdaptedNetwork(module, layer, n_classes, frozen)
+
+
+def _outputs(module: Any) -> int:
+    return int(module.head.out_features)
 
 
 def is_network(module: Any) -> bool:
@@ -183,11 +187,11 @@ def build_from_library(name: str, input_shape: Sequence[int], n_classes: int, **
     channels = int(input_shape[0])
     try:
         if library == "timm":
-            import timm
+            import timm  # type: ignore[import-not-found]
 
             made: nn.Module = timm.create_model(model, pretrained=False, in_chans=channels)
         else:
-            import torchvision
+            import torchvision  # type: ignore[import-not-found]
 
             made = torchvision.models.get_model(model, weights=None)
     except ModuleNotFoundError:
