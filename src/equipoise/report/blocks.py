@@ -65,11 +65,17 @@ class Headline:
         What a hurried reader takes away.
     parts
         ``(label, sentence)``, such as what was asked, what came out and how sure that is.
+    level
+        ``note``, ``good`` or ``warning``.
     """
 
     claim: str
     parts: Sequence[tuple[str, str]] = ()
+    level: str = "note"
     kind: str = field(default="headline", init=False)
+
+    def __post_init__(self) -> None:
+        check_choice("level", self.level, LEVELS)
 
 
 @dataclass(frozen=True)
