@@ -346,6 +346,19 @@ def _rounded(value: Any) -> Any:
     return {key: _rounded(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
+def opening(text: str, limit: int = 300) -> tuple[str, str]:
+    """The first sentences of a long text, and the rest; a text that is not long stays whole.
+
+    >>> opening("One. Two. Three.", 10)
+    ('One. Two.', 'Three.')
+    """
+    if len(text) <= limit:
+        return text, ""
+    ends = [found.end() for found in re.finditer(r"[.;!?](?=\s)", text[:limit])]
+    at = ends[-1] if ends else limit
+    return text[:at], text[at:].lstrip()
+
+
 def clip(text: object, limit: int) -> str:
     """Text cut to ``limit`` signs.
 
