@@ -150,6 +150,17 @@ def test_hard_text_neither_runs_nor_breaks_the_page(browser, tmp_path, width):
     assert path.stat().st_size < 2_000_000
 
 
+def test_a_long_part_of_the_first_screen_is_folded(browser, tmp_path):
+    text = "This was left out for lack of time. " * 30
+    with visiting(
+        browser, written(tmp_path, Section("One", [Headline("Claim", [("Not tried", text)])]))
+    ) as page:
+        box = page.locator(".headline dl > div").bounding_box()
+        assert box["height"] < 300
+        page.locator(".headline summary").click()
+        assert page.locator(".headline dl > div").bounding_box()["height"] > box["height"]
+
+
 def test_two_hundred_classes(browser, tmp_path):
     block = live([f"class {i}" for i in range(200)], n=4000)
     assert not block.has_matrix

@@ -11,7 +11,7 @@ import pytest
 import study_cells
 from equipoise.cli import main
 from equipoise.studies import Spec, Store, run_study
-from equipoise.studies.pages import study_report, write_pages
+from equipoise.studies.pages import _first_screen, study_report, write_index, write_pages
 from equipoise.studies.scores import format_score, read_layout, score
 
 
@@ -188,3 +188,34 @@ def test_no_store_or_an_empty_one(tmp_path, capsys):
     assert main(["bench", "report", str(tmp_path / "empty.sqlite"), "--out", str(tmp_path / "out")]) == 2
     assert "holds no study" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def headline(values, datasets=("one",)):
+    frame = frame_of(values, datasets=datasets)
+    records = [{"status": "done"}] * len(frame)
+    return _first_screen("Who is best?", "Them (2020)", scores_of(frame), records)
+
+
+def test_the_first_screen_says_who_is_best_and_who_ties():
+    base = np.random.default_rng(0).normal(0.8, 0.02, size=10)
+    values = {"good": base + 0.001, "same": base + 0.01 * (-1) ** np.arange(10), "poor": base - 0.2}
+    block = headline(values)
+    assert block.claim == "good has the best mean auc; 1 of the 2 others cannot be told from it."
+    assert [label for label, _ in block.parts] == ["What was asked", "What came out", "How sure"]
+    assert "Them (2020)" in block.parts[0][1]
+    assert block.parts[2][1].startswith("30 cells, 10 repeats of each.")
+    poor = headline({"good": base, "poor": base - 0.2}, datasets=[f"set {i}" for i in range(8)])
+    assert poor.claim == "good has the best mean rank in auc over 8 settings; all others are told from it."
+
+
+def test_one_run_claims_no_more_than_it_tells():
+    assert headline({"a": [0.9], "b": [0.8]}).claim == "a has the best mean auc."
+
+
+def test_the_index_leads_to_every_page_there_is(tmp_path):
+    specs = [Spec(name, f"About {name}", study_cells.draw, {"index": [1]}) for name in ("one", "two")]
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "one.html").write_text("page")
+    page = write_index(specs, tmp_path).read_text()
+    assert 'href="one/one.html"' in page
+    assert "About two" not in page

@@ -16,6 +16,7 @@ from equipoise.diagnosis import Diagnosis
 from equipoise.metrics import DecisionFigure, reliability_curve
 from equipoise.report import (
     COLORS,
+    SHADES,
     Code,
     Details,
     Facts,
@@ -294,7 +295,7 @@ def confusion_figure(confusion: IntArray, classes: list[str]) -> Figure:
     shares = confusion / np.maximum(confusion.sum(axis=1, keepdims=True), 1)
     heat = {
         "type": "heatmap", "z": shares.tolist(), "x": labels, "y": labels, "customdata": confusion.tolist(),
-        "colorscale": [[0, "#f5f7f8"], [1, COLORS["accent"]]], "zmin": 0, "zmax": 1, "showscale": False,
+        "colorscale": SHADES, "zmin": 0, "zmax": 1, "showscale": False,
         "xgap": 2, "ygap": 2, "text": confusion.tolist(),
         "texttemplate": "%{text}" if len(labels) <= 15 else None,
         "hovertemplate": "true %{y}<br>called %{x}<br>%{customdata} rows, %{z:.1%}<extra></extra>",

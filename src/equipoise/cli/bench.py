@@ -45,11 +45,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     report_parser = actions.add_parser("report", help="write a study's pages: HTML, Markdown, pictures")
     report_parser.add_argument("store", metavar="NAME|FOLDER|STORE.sqlite")
     report_parser.add_argument("--out", metavar="DIR", help="where to write (default: the store's folder)")
+    index_parser = actions.add_parser(
+        "index", help="write index.html, which leads to the pages of all studies"
+    )
+    index_parser.add_argument("--out", default="studies", metavar="DIR", help="the folder of the studies")
     actions.add_parser("list", help="smoke, and the studies of the nearest folder studies/")
 
 
 def run(args: argparse.Namespace) -> int:
-    return {"run": _run, "report": _report, "list": _list}[args.action](args)
+    return {"run": _run, "report": _report, "index": _index, "list": _list}[args.action](args)
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -95,6 +99,14 @@ def _report(args: argparse.Namespace) -> int:
     store = Path(args.store) if spec is None else spec.default_store()
     for path in write_pages(store, args.out or store.parent, spec):
         print(path)
+    return 0
+
+
+def _index(args: argparse.Namespace) -> int:
+    from equipoise.studies import named_spec, spec_names
+    from equipoise.studies.pages import write_index
+
+    print(write_index([named_spec(name) for name in spec_names()], args.out))
     return 0
 
 

@@ -10,7 +10,7 @@ from equipoise.generative.clock import Clock, Estimate, in_words, steps
 from equipoise.generative.gallery import gallery
 from equipoise.generative.plots import distance_curves, error_curves, memorized_curves
 from equipoise.generative.readings import Reading
-from equipoise.report import Code, Details, Facts, Figure, Note, Row, Table, Text
+from equipoise.report import Code, Details, Facts, Figure, Headline, Note, Row, Table, Text
 from equipoise.report.blocks import Block
 
 COLUMNS = 8  # samples shown of a class at a look
@@ -36,7 +36,7 @@ def verdict(one: Reading) -> list[Block]:
         ("Copies at the end", *_copies(clock)),
     ]
     blocks: list[Block] = [
-        Note(" ".join(words), level, title),
+        Headline(title, _first_screen(clock, words), level),
         Facts(facts),
         Figure(
             memorized_curves(one.table, clock),
@@ -53,6 +53,16 @@ def verdict(one: Reading) -> list[Block]:
     if clock.advised is not None:
         blocks += [Text("Draw from the checkpoint to use:"), Code(_how_to_draw(one))]
     return blocks
+
+
+def _first_screen(clock: Clock, words: list[str]) -> list[tuple[str, str]]:
+    sure = "Steps and shares have 95 % intervals, from redrawing the samples"
+    return [
+        ("What was asked", "When does the model begin to copy training images, class by class?"),
+        ("What came out", words[0]),
+        ("What to do", " ".join(words[1:])),
+        ("How sure", f"{sure}." if clock.first is None else f"{sure}; the order holds {_sure(clock)}."),
+    ]
 
 
 def _sure(clock: Clock) -> str:

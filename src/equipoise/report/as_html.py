@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.report import palette
 from equipoise.report.as_json import to_plain
-from equipoise.report.blocks import Block, Figure, Interval, clip, format_cell, inner_blocks, is_number
+from equipoise.report.blocks import (
+    Block,
+    Figure,
+    Interval,
+    clip,
+    format_cell,
+    inner_blocks,
+    is_number,
+    opening,
+)
 from equipoise.report.operating import LiveOperatingPoint
 from equipoise.report.terms import Explainer
 
@@ -95,7 +104,7 @@ def render(report: Report) -> str:
         explain=Explainer(report.terms),
     )
     environment.tests["interval"] = lambda cell: isinstance(cell, Interval)
-    environment.filters["clip"] = clip
+    environment.filters.update(clip=clip, opening=opening)
     slugs = [f"{index + 1}-{section.slug}" for index, section in enumerate(report.sections)]
     return environment.get_template("page.html").render(
         report=report,

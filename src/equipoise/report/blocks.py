@@ -65,11 +65,17 @@ class Headline:
         What a hurried reader takes away.
     parts
         ``(label, sentence)``, such as what was asked, what came out and how sure that is.
+    level
+        ``note``, ``good`` or ``warning``.
     """
 
     claim: str
     parts: Sequence[tuple[str, str]] = ()
+    level: str = "note"
     kind: str = field(default="headline", init=False)
+
+    def __post_init__(self) -> None:
+        check_choice("level", self.level, LEVELS)
 
 
 @dataclass(frozen=True)
@@ -338,6 +344,19 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, list):
         return [_rounded(item) for item in value]
     return {key: _rounded(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def opening(text: str, limit: int = 300) -> tuple[str, str]:
+    """The first sentences of a long text, and the rest; a text that is not long stays whole.
+
+    >>> opening("One. Two. Three.", 10)
+    ('One. Two.', 'Three.')
+    """
+    if len(text) <= limit:
+        return text, ""
+    ends = [found.end() for found in re.finditer(r"[.;!?](?=\s)", text[:limit])]
+    at = ends[-1] if ends else limit
+    return text[:at], text[at:].lstrip()
 
 
 def clip(text: object, limit: int) -> str:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def _theme() -> dict[str, Any]:
-    from matplotlib import cycler
+def _theme() -> Any:
+    from matplotlib.rcsetup import cycler
 
     quiet = {f"{axis}tick.{key}": value for axis in "xy" for key, value in {"color": COLORS["muted"],
              "labelcolor": COLORS["ink"], "labelsize": 8}.items()}  # fmt: skip

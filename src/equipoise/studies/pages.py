@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -21,7 +21,7 @@ from equipoise.metrics.significance import (
     versus_control,
     win_tie_loss,
 )
-from equipoise.report import Block, Code, Details, Facts, Note, Report, Section, Table, Text
+from equipoise.report import Block, Code, Details, Facts, Headline, Links, Note, Report, Section, Table, Text
 from equipoise.studies.grid import Settings
 from equipoise.studies.locate import named_spec, spec_names
 from equipoise.studies.plots import curves_picture, ranks_picture, time_quality_picture
@@ -57,19 +57,27 @@ def study_report(store: Store, study: Mapping[str, Any], spec: Spec | None = Non
     records = list(store.records(study["name"]))
     frame = store.frame(study["name"])
     sections: list[Section] = []
+    scores: list[Scores] = []
     if spec is not None and spec.page is not None and len(frame):
         sections += list(spec.page(frame, spec))
     metrics = spec.metrics if spec is not None else study["metrics"]
     if len(frame) and (metrics or spec is None or spec.page is None):
         settings = list(dict.fromkeys(key for record in records for key in record["settings"]))
-        sections += _generic(frame, read_layout(frame, settings, metrics), study["name"], spec)
+        layout = read_layout(frame, settings, metrics)
+        scores = [score(frame, layout, metric) for metric in layout.metrics]
+        sections += _generic(frame, layout, scores, study["name"], spec)
     whole = _cells_of_size(spec, study["size"])
     sections += [
         *_problems(records),
         Section("How it was run", list(_about(study, records, whole, store, spec))),
     ]
-    sections[0] = replace(sections[0], blocks=[*_cautions(spec, records, whole), *sections[0].blocks])
     title, reference = (spec.title, spec.reference) if spec else (study["title"], study["reference"])
+    blocks = list(sections[0].blocks)
+    if blocks and isinstance(blocks[0], Headline):  # the study's own page has said it
+        first = blocks.pop(0)
+    else:
+        first = _first_screen(title, reference, scores[0] if scores else None, records)
+    sections[0] = replace(sections[0], blocks=[first, *_cautions(spec, records, whole), *blocks])
     subtitle = " ".join(filter(None, [reference and f"After {reference}.", _size(study)]))
     return Report(title, sections, subtitle=subtitle, footer=_versions(records))
 
@@ -81,6 +89,66 @@ def _spec_of(study: Mapping[str, Any]) -> Spec | None:
 
 def _size(study: Mapping[str, Any]) -> str:
     return f"Size: {study['size']}." if study["size"] else ""
+
+
+def _first_screen(
+    title: str, reference: str, scores: Scores | None, records: list[dict[str, Any]]
+) -> Headline:
+    """What was asked, what came out, and how sure that is."""
+    done = sum(record["status"] == "done" for record in records)
+    parts = [("What was asked", f"{title}." + (f" After {reference}." if reference else ""))]
+    sure = f"{done:,} cells" + (
+        f", {scores.repeats} repeats of each." if scores and scores.repeats > 1 else "."
+    )
+    claim, test = title, ""
+    if scores is not None and direction(scores.metric) and scores.mean.shape[1] > 1:
+        claim, test = _outcome(scores)
+        parts.append(("What came out", claim))
+    return Headline(claim, [*parts, ("How sure", f"{sure} {test}".strip())])
+
+
+def _outcome(scores: Scores) -> tuple[str, str]:
+    """The best method of a metric and who cannot be told from it, and by which test."""
+    table, up = scores.complete, direction(scores.metric) > 0
+    if len(table) > 1:
+        comparison = pairwise(table, correction="shaffer", greater_is_better=up)
+        best: Any = comparison.ranks.idxmin()
+        close = int((comparison.adjusted[best].drop(best) >= 0.05).sum())
+        place = f"the best mean rank in {scores.metric} over {len(table)} settings"
+        test = "Ranks are compared by Shaffer's test at 5 %."
+    else:
+        best = scores.mean.iloc[0].idxmax() if up else scores.mean.iloc[0].idxmin()
+        place = f"the best mean {scores.metric}"
+        if scores.repeats < 2:
+            return f"{best} has {place}.", "One run of each tells no spread."
+        close = int(scores.tied.iloc[0].drop(best).sum())
+        test = "Means are compared by a paired test at 95 %."
+    others = scores.mean.shape[1] - 1
+    told = (
+        f"{close} of the {others} others cannot be told from it" if close else "all others are told from it"
+    )
+    return f"{best} has {place}; {told}.", test
+
+
+def write_index(specs: Sequence[Spec], folder: str | PathLike[str]) -> Path:
+    """Write ``index.html``, which leads to the page of every study that has one in a folder below.
+
+    Parameters
+    ----------
+    specs : sequence of Spec
+    folder : path
+        The folder that holds the studies' folders.
+
+    Returns
+    -------
+    Path
+    """
+    found = [spec for spec in specs if (Path(folder) / spec.name / f"{spec.name}.html").exists()]
+    links = [(spec.title, f"{spec.name}/{spec.name}.html", spec.reference) for spec in found]
+    claim = f"{len(found)} studies, each with its settings, its results and a command that runs it again."
+    return Report("Studies", [Section("Studies", [Headline(claim), Links(links)])]).write(
+        folder, "index", kinds=("html",)
+    )["html"]
 
 
 def _cautions(spec: Spec | None, records: list[dict[str, Any]], whole: list[Settings]) -> Iterator[Block]:
@@ -159,9 +227,10 @@ def _fixed_settings(records: list[dict[str, Any]]) -> list[list[str]]:
     return [[name, next(iter(found)).strip('"')] for name, found in values.items() if len(found) == 1]
 
 
-def _generic(frame: pd.DataFrame, layout: Layout, name: str, spec: Spec | None) -> list[Section]:
+def _generic(
+    frame: pd.DataFrame, layout: Layout, all_scores: list[Scores], name: str, spec: Spec | None
+) -> list[Section]:
     sections = []
-    all_scores = [score(frame, layout, metric) for metric in layout.metrics]
     paper = spec.paper if spec is not None else {}
     for scores in all_scores:
         table, beside = _score_table(scores), list(_paper_beside(scores, paper))

@@ -52,7 +52,7 @@
       font: { family: settings.font, size: 13, color: c.ink }, paper_bgcolor: "rgba(0,0,0,0)",
       plot_bgcolor: "rgba(0,0,0,0)", colorway: settings.palette.map((color) => (isDark() ? settings.night[color] : color)),
       margin: { l: 56, r: 16, t: 12, b: 48 }, hoverlabel: { bgcolor: c.paper, bordercolor: c.line, font: { color: c.ink } },
-      legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 },
+      legend: { orientation: "h", traceorder: "normal", y: 1.02, yanchor: "bottom", x: 0 },
     };
     Object.keys(layout).concat(["xaxis", "yaxis"]).filter((key) => /^[xy]axis\d*$/.test(key)).forEach((key) => { base[key] = axis; });
     const own = Object.assign({}, layout);
