@@ -115,16 +115,37 @@ def compare(folder: Path, train: Path, test: pd.DataFrame, args: argparse.Namesp
          "--out", str(folder / "out"), *memory], "the report")  # fmt: skip
     predicted = folder / "predicted.csv"
     subprocess.run(
-        [*python, "predict", str(folder / "out/model"), str(folder / "test.parquet"), "--out", str(predicted)],
+        [
+            *python,
+            "predict",
+            str(folder / "out/model"),
+            str(folder / "test.parquet"),
+            "--out",
+            str(predicted),
+        ],
         check=True,
     )
     proba = pd.read_csv(predicted)["probability of 1"]
     ours["average_precision"] = float(average_precision_score(test["fraud"], proba))
     ours["mean_probability"], ours["share"] = float(proba.mean()), float(test["fraud"].mean())
-    command = [sys.executable, __file__, "--jobs", str(args.jobs), "--alone", str(train), str(folder / "test.parquet")]
+    command = [
+        sys.executable,
+        __file__,
+        "--jobs",
+        str(args.jobs),
+        "--alone",
+        str(train),
+        str(folder / "test.parquet"),
+    ]
     alone = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     notes = json.loads((folder / "out/report.json").read_text())
-    return {"rows": args.rows, "budget": args.budget, "equipoise": ours, "lightgbm": alone, "notes": _notes(notes)}
+    return {
+        "rows": args.rows,
+        "budget": args.budget,
+        "equipoise": ours,
+        "lightgbm": alone,
+        "notes": _notes(notes),
+    }
 
 
 def _notes(report: Any) -> Any:

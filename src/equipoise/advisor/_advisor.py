@@ -232,13 +232,16 @@ class Advisor(ClassifierMixin, BaseEstimator):
 
         self.notes_.append(
             f"Treatments were compared on {len(rows):,} of {table.n_rows:,} rows, all of the rare classes and a "
-            "random part of the others, and every figure is corrected to the class shares of all rows."
+            "random part of the others. Every figure is corrected to the class shares of all rows."
         )
         weight = dict(zip([bag.name for bag in self.bags_], self.stack_.weights, strict=True))
         boosted = sorted(filter(takes_all_rows, self.bags_), key=lambda bag: -weight[bag.name])
         if not boosted:
             return
         everything = AllRows(table_blocks(table), self.encoders_["trees"], rows)
+        if table.parts is not None:
+            most = table.parts.memory // (3 * rows.views["trees"].shape[1])
+            everything = replace(everything, most=most, engine=self.engine)
         fitted, note = everything.fit(boosted, context, budget.deadline())
         again = {bag.name: bag for bag in fitted}
         self.bags_ = [again.get(bag.name, bag) for bag in self.bags_]

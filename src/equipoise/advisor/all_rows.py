@@ -58,12 +58,15 @@ class AllRows:
     sample : Rows
     most : int
         The most rows that fit into memory as bins.
+    engine : str
+        ``local``, or the address of a Dask cluster whose workers can read the blocks.
     """
 
     blocks: Sequence[Block]
     encoder: Any
     sample: Rows
     most: int = 10**12
+    engine: str = "local"
 
     def fit(self, bags: Sequence[Bag], context: Context, deadline: float) -> tuple[list[Bag], str]:
         """Fit the bags that can be, the first one always, and say what was done.
@@ -81,6 +84,8 @@ class AllRows:
         list of Bag, str
             Bags of one model each in place of those that were fitted again, and a note.
         """
+        if self.engine != "local":
+            return self._fit_on_cluster(bags[0], context)
         y = np.concatenate([block.y for block in self.blocks])
         expected = [self._seconds(bag, len(y), context.threads) for bag in bags]
         left = max(deadline - time.monotonic(), 0.0)
@@ -120,14 +125,34 @@ class AllRows:
 
     def _fitted(self, bag: Bag, data: Any, y: IntArray, context: Context, deadline: float) -> Bag:
         started = time.monotonic()
-        made = bag.treatment.build(context, **bag.settings)
-        made.set_params(rounds=max(1, bag.models[0].estimator.rounds_))
+        made = _unfitted(bag, context)
         made.fit_dataset(data, self.sample.n_classes, deadline)
-        counts = np.bincount(y, minlength=self.sample.n_classes)
-        totals = self.sample.totals
-        assert totals is not None
-        model = FoldModel(made, "trees", counts / counts.sum(), totals / totals.sum())
+        return self._as_bag(bag, made, np.bincount(y, minlength=self.sample.n_classes), started)
+
+    def _fit_on_cluster(self, bag: Bag, context: Context) -> tuple[list[Bag], str]:
+        from equipoise.advisor.engines import boost_on_cluster
+
+        started = time.monotonic()
+        made = _unfitted(bag, context)
+        boost_on_cluster(self.engine, made, self.blocks, self.encoder, self.sample.n_classes)
+        fitted = [self._as_bag(bag, made, self.totals, started)]
+        return fitted, _note(int(self.totals.sum()), int(self.totals.sum()), fitted)
+
+    @property
+    def totals(self) -> IntArray:
+        """Rows of each class in all."""
+        assert self.sample.totals is not None
+        return self.sample.totals
+
+    def _as_bag(self, bag: Bag, made: LightGBMTrees, counts: IntArray, started: float) -> Bag:
+        model = FoldModel(made, "trees", counts / counts.sum(), self.totals / self.totals.sum())
         return replace(bag, models=[model], repeats=1, seconds=bag.seconds + time.monotonic() - started)
+
+
+def _unfitted(bag: Bag, context: Context) -> LightGBMTrees:
+    """The bag's settings, with the number of rounds that it found."""
+    made: LightGBMTrees = bag.treatment.build(context, **bag.settings)
+    return made.set_params(rounds=max(1, bag.models[0].estimator.rounds_))
 
 
 class _Encoded(lgb.Sequence):

@@ -1,14 +1,23 @@
-"""Where fold fits run: on this machine's threads, or on a Dask cluster."""
+"""Where fits run: on this machine's threads, or on a Dask cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from equipoise._core.cluster import cluster_address, connect
+import numpy as np
+
+from equipoise._core.cluster import EngineError, cluster_address, connect, distributed
 from equipoise.advisor.bags import FoldJob, Rows, Run
+from equipoise.advisor.treatments._boosted import LightGBMTrees
+from equipoise.datasets.blocks import Block
+
+TRIES = 3  # of work that was lost with a worker
 
 
 @contextmanager
@@ -28,21 +37,120 @@ def running(engine: str, n_jobs: int, rows: Rows) -> Iterator[Run | None]:
     if address is None:
         yield _on_threads(n_jobs) if n_jobs > 1 else None
         return
-    client = connect(address)
-    try:
-        sent = client.scatter(rows, broadcast=True, hash=False)
+    with _client(address) as client:
+        sent = [client.scatter(rows, broadcast=True, hash=False)]
 
         def run(jobs: list[FoldJob]) -> list[Any]:
             light = [replace(job, rows=None) for job in jobs]
-            return list(client.gather([client.submit(_fit, job, sent, pure=False) for job in light]))
+
+            def attempt() -> list[Any]:
+                if sent[0].cancelled():  # the only copy was lost with a worker
+                    sent[0] = client.scatter(rows, broadcast=True, hash=False)
+                return list(client.gather([client.submit(_fit, job, sent[0], pure=False) for job in light]))
+
+            return _again_if_lost(attempt, address)
 
         yield run
+
+
+def boost_on_cluster(
+    engine: str, trees: LightGBMTrees, blocks: Sequence[Block], encoder: Any, n_classes: int
+) -> None:
+    """Boost on blocks that the workers read and keep: no machine ever holds all rows.
+
+    Parameters
+    ----------
+    engine : str
+        The address of a Dask cluster.
+    trees : LightGBMTrees
+        Fitted here.
+    blocks : sequence of Block
+        They must be readable where the workers run.
+    encoder : TableEncoder
+    n_classes : int
+    """
+    from dask import array, delayed
+    from lightgbm import DaskLGBMClassifier
+
+    address = cluster_address(engine)
+    assert address is not None
+    width = encoder.n_features_out_
+    made = [delayed(_encoded)(block, encoder) for block in blocks]
+    shapes = [(len(block.y), width) for block in blocks]
+    X = array.concatenate(
+        [array.from_delayed(m, shape, np.float32) for m, shape in zip(made, shapes, strict=True)]
+    )
+    y = array.concatenate([array.from_array(b.y, chunks=len(b.y)) for b in blocks])
+    settings = {
+        **trees.boosting_params(n_classes, int(sum(len(b.y) for b in blocks))),
+        "n_estimators": trees.rounds,
+    }
+    settings = {k: v for k, v in settings.items() if k not in ("num_threads", "num_class", "metric")}
+
+    def attempt() -> Any:
+        with _client(address) as client:
+            held_X, held_y = client.persist([X, y])
+            model = DaskLGBMClassifier(client=client, **settings)
+            return _while_complete(client, lambda: model.fit(held_X, held_y))
+
+    trees.take_booster(_again_if_lost(attempt, address).booster_, n_classes)
+
+
+def _while_complete(client: Any, work: Callable[[], Any]) -> Any:
+    """What ``work`` returns; if a worker is lost, LightGBM would wait for it for ever, so the work is given up."""
+    began = set(client.scheduler_info(n_workers=-1)["workers"])
+    done: dict[str, Any] = {}
+
+    def target() -> None:
+        try:
+            done["result"] = work()
+        except Exception as error:
+            done["error"] = error
+
+    thread = threading.Thread(target=target, daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(1.0)
+        if not began <= set(client.scheduler_info(n_workers=-1)["workers"]):
+            raise _WorkerLost("a worker was lost")
+    if "error" in done:
+        raise _WorkerLost(str(done["error"])) from done["error"]
+    return done["result"]
+
+
+class _WorkerLost(OSError):
+    pass
+
+
+@contextmanager
+def _client(address: str) -> Iterator[Any]:
+    client = connect(address)
+    try:
+        yield client
     finally:
         client.close()
 
 
+def _again_if_lost(attempt: Callable[[], Any], address: str) -> Any:
+    """The result of ``attempt``, which is tried again where a worker was lost in the middle."""
+    lost = (OSError, CancelledError, distributed().KilledWorker)
+    for _ in range(TRIES - 1):
+        try:
+            return attempt()
+        except lost:
+            time.sleep(1.0)
+    try:
+        return attempt()
+    except lost as error:
+        raise EngineError(f"the Dask cluster at {address} failed {TRIES} times: {error}") from error
+
+
 def _fit(job: FoldJob, rows: Rows) -> Any:
     return job(rows)
+
+
+def _encoded(block: Block, encoder: Any) -> Any:
+    return np.ascontiguousarray(encoder.transform(block.read()), dtype=np.float32)
 
 
 def _on_threads(n_jobs: int) -> Run:

@@ -183,7 +183,8 @@ def _how_sure(advisor: Advisor) -> str:
 
 def _not_tried(advisor: Advisor) -> str:
     missed = [note for note in advisor.notes_ if note.startswith("Not tried")]
-    return " ".join(missed) if missed else "Everything that applies to this table was tried."
+    sampled = [n for n in advisor.notes_ if n.startswith(("Treatments were compared", "The delivered model"))]
+    return " ".join([*(missed or ["Everything that applies to this table was tried."]), *sampled])
 
 
 def _operating(advisor: Advisor, out: str) -> Section:

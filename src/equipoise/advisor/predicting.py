@@ -11,7 +11,7 @@ import pandas as pd
 
 from equipoise.advisor._advisor import Advisor
 from equipoise.datasets.home import load_npz
-from equipoise.datasets.reading import read_frame
+from equipoise.datasets.reading import read_frames
 
 
 def predict_file(
@@ -34,26 +34,31 @@ def predict_file(
     DataFrame, list of str
         The predictions, and notes about columns that were not used.
     """
-    source, info = Path(path), advisor.info_
-    notes: list[str] = []
-    names: dict[str, Any] = {}
-    table: Any
-    if source.is_dir() and info.get("image_shape"):
-        table, names["file"] = _images(info["image_shape"], source)
-    elif source.suffix == ".npz":
-        table = _array(source)
-    else:
-        table = read_frame(source, encoding=encoding)
-        named = id or info.get("id")
-        if named is not None and named in table.columns:
-            names[named] = table[named].to_numpy()
-        known = {info.get("target"), named, *advisor.decision_.wish.columns}
-        extra = [n for n in advisor.schema_.unknown(map(str, table.columns)) if n not in known]
-        if extra:
-            notes.append(f"Columns that the model does not use: {', '.join(map(repr, extra[:10]))}.")
+    source, shape = Path(path), advisor.info_.get("image_shape")
+    if source.is_dir() and shape:
+        table, files = _images(shape, source)
+        return _predicted(advisor, table, {"file": files}), []
+    if source.suffix == ".npz":
+        return _predicted(advisor, _array(source), {}), []
+    named = id or advisor.info_.get("id")
+    done, notes = [], []
+    for frame in read_frames(source, encoding=encoding):  # Parquet comes part by part
+        names = {named: frame[named].to_numpy()} if named in frame.columns else {}
+        done.append(_predicted(advisor, frame, names))
+        notes = notes or _unused(advisor, frame, named)
+    return pd.concat(done, ignore_index=True), notes
+
+
+def _predicted(advisor: Advisor, table: Any, names: dict[Any, Any]) -> pd.DataFrame:
     proba = advisor.predict_proba(table)
     columns = {f"probability of {label}": proba[:, code] for code, label in enumerate(advisor.classes_)}
-    return pd.DataFrame({**names, "prediction": advisor.predict(table), **columns}), notes
+    return pd.DataFrame({**names, "prediction": advisor.predict(table), **columns})
+
+
+def _unused(advisor: Advisor, frame: pd.DataFrame, named: str | None) -> list[str]:
+    known = {advisor.info_.get("target"), named, *advisor.decision_.wish.columns}
+    extra = [n for n in advisor.schema_.unknown(map(str, frame.columns)) if n not in known]
+    return [f"Columns that the model does not use: {', '.join(map(repr, extra[:10]))}."] if extra else []
 
 
 def _array(path: Path) -> Any:

@@ -31,6 +31,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--encoding", default="utf-8", help="of a text file (default: utf-8)")
     parser.add_argument("--treatments", metavar="NAMES", help="only these, separated by commas")
     parser.add_argument("--jobs", type=int, help="threads (default: as many as cores)")
+    parser.add_argument("--engine", default="local", metavar="ADDRESS", help="local, or dask://host:port to spread "
+                        "the fits over a Dask cluster")  # fmt: skip
+    parser.add_argument(
+        "--memory", metavar="2GiB", help="never load Parquet parts whole: use about so much memory"
+    )
     parser.add_argument("--seed", type=int, default=0)
 
 
@@ -46,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     advisor = Advisor(
         **wishes, prior=parse_prior(args.prior), budget=args.budget,
         treatments=args.treatments.split(",") if args.treatments else None,
-        n_jobs=args.jobs or len(os.sched_getaffinity(0)), random_state=args.seed, verbose=True,
+        n_jobs=args.jobs or len(os.sched_getaffinity(0)), engine=args.engine, random_state=args.seed, verbose=True,
     )  # fmt: skip
     check_writable(args.out)
     check_replaceable(Path(args.out, "model"))
@@ -75,4 +80,5 @@ def _read(args: argparse.Namespace, wishes: dict[str, Any]) -> Table:
     return read_table(
         args.data, args.target, encoding=args.encoding, positive=args.positive, group=args.group, time=args.time,
         id=args.id, drop=args.drop.split(",") if args.drop else (), keep_values=wish.columns,
+        memory=args.memory or ("2GiB" if args.engine != "local" and Path(args.data).is_dir() else None),
     )  # fmt: skip

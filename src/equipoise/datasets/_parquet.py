@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,13 @@ def parquet_parts(source: Path) -> list[Path]:
 class ParquetTable:
     """Parquet parts with the same columns.
 
+    Parameters
+    ----------
+    source
+        A file, or a folder of files.
+    whole
+        Whether all rows will be in memory at once; if they would not fit, the source is refused.
+
     Attributes
     ----------
     names
@@ -37,32 +45,34 @@ class ParquetTable:
         Rows in all parts.
     """
 
-    def __init__(self, source: Path) -> None:
-        parquet = _pyarrow_parquet()
+    def __init__(self, source: Path, whole: bool = True) -> None:
         self.source = source
-        self.files: list[Any] = []
-        for path in parquet_parts(source):
-            with _readable(path):
-                file = parquet.ParquetFile(path)
-                texts = [f.name for f in file.schema_arrow if _is_text(f.type)]
-                self.files.append(parquet.ParquetFile(path, read_dictionary=texts) if texts else file)
+        self.paths = parquet_parts(source)
+        self.files = [_open(path) for path in self.paths]
         if not self.files:
             raise ValueError(f"{source} has no Parquet file")
         self.schema = self.files[0].schema_arrow
         self.names: list[str] = list(self.schema.names)
         self.n_rows = sum(file.metadata.num_rows for file in self.files)
-        for path, file in zip(parquet_parts(source), self.files, strict=True):
+        for path, file in zip(self.paths, self.files, strict=True):
             if list(file.schema_arrow.names) != self.names:
-                raise ValueError(
-                    f"{path} has other columns than {parquet_parts(source)[0]}: the parts must agree"
-                )
-        stored = sum(file.metadata.row_group(group).total_byte_size for file, group in self._row_groups())
-        refuse_if_too_large(source, max(stored, self.n_rows * len(self.names) * 4))
+                raise ValueError(f"{path} has other columns than {self.paths[0]}: the parts must agree")
+        if whole:
+            stored = sum(file.metadata.row_group(group).total_byte_size for file, group in self._row_groups())
+            refuse_if_too_large(source, max(stored, self.n_rows * len(self.names) * 4))
 
     def _row_groups(self) -> Iterator[tuple[Any, int]]:
         for file in self.files:
             for group in range(file.metadata.num_row_groups):
                 yield file, group
+
+    def parts(self) -> list[Part]:
+        """All groups of rows, in order."""
+        return [
+            Part(path, group, file.metadata.row_group(group).num_rows)
+            for path, file in zip(self.paths, self.files, strict=True)
+            for group in range(file.metadata.num_row_groups)
+        ]
 
     def frame(self, columns: Collection[str]) -> pd.DataFrame:
         """Those columns of all parts."""
@@ -89,6 +99,29 @@ class ParquetTable:
                     row[start:stop] = file.read_row_group(group, columns=[name]).column(0).to_numpy()
                 start = stop
         return block.T
+
+
+@dataclass(frozen=True)
+class Part:
+    """A group of rows in a file, read when it is asked for, on any machine that sees the file."""
+
+    path: Path
+    group: int
+    n_rows: int
+
+    def read(self, columns: Collection[str] | None = None) -> pd.DataFrame:
+        """Those columns, or all."""
+        with _readable(self.path):
+            names = None if columns is None else list(columns)
+            return _open(self.path).read_row_group(self.group, columns=names).to_pandas()
+
+
+def _open(path: Path) -> Any:
+    parquet = _pyarrow_parquet()
+    with _readable(path):
+        file = parquet.ParquetFile(path)
+        texts = [f.name for f in file.schema_arrow if _is_text(f.type)]
+        return parquet.ParquetFile(path, read_dictionary=texts) if texts else file
 
 
 def _is_number(kind: Any) -> bool:

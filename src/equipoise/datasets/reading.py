@@ -5,7 +5,7 @@ Whatever is wrong with the input ends in one sentence that says what to do about
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -36,6 +36,7 @@ def read_table(
     drop: Collection[str] = (),
     keep_values: Collection[str] = (),
     encoding: str = "utf-8",
+    memory: str | int | None = None,
 ) -> Table:
     """Read a table of rows and labels from ``path``.
 
@@ -50,6 +51,9 @@ def read_table(
         As in :meth:`equipoise.datasets.Table.from_frame`.
     encoding
         The encoding of a text file.
+    memory
+        ``"2GiB"`` or bytes: Parquet parts are then never in memory together. The table is a sample that keeps
+        all rare rows and knows the counts of all; the advisor's boosted models still see all rows.
 
     Returns
     -------
@@ -79,6 +83,12 @@ def read_table(
         _refuse_columns(source, {}, {**others, "id": id or ()})
         return _read_npz(source, target, positive, group, time)
     if _is_parquet(source):
+        if memory is not None:
+            from equipoise.datasets.parts import parse_memory, read_parts
+
+            return read_parts(
+                source, target, memory=parse_memory(memory), positive=positive, special=special, **others
+            )
         return _read_parquet_table(source, target, positive, special, **others)
     frame = read_csv(source, encoding, target)
     return Table.from_frame(frame, target, positive, **special, **others, name=source.name)
@@ -92,6 +102,18 @@ def read_frame(path: str | PathLike[str], *, encoding: str = "utf-8") -> pd.Data
         refuse_duplicates(parts.names)
         return parts.frame(parts.names)
     return read_csv(source, encoding)
+
+
+def read_frames(path: str | PathLike[str], *, encoding: str = "utf-8") -> Iterator[pd.DataFrame]:
+    """All columns of a CSV at once, or of Parquet a part at a time."""
+    source = _existing(path)
+    if not _is_parquet(source):
+        yield read_csv(source, encoding)
+        return
+    parts = ParquetTable(source, whole=False)
+    refuse_duplicates(parts.names)
+    for part in parts.parts():
+        yield part.read()
 
 
 def _existing(path: str | PathLike[str]) -> Path:

@@ -64,7 +64,8 @@ class LightGBMTrees(ClassifierMixin, BaseEstimator):
         self.threads = threads
         self.random_state = random_state
 
-    def _params(self, n_classes: int, n_rows: int) -> dict[str, Any]:
+    def boosting_params(self, n_classes: int, n_rows: int) -> dict[str, Any]:
+        """What LightGBM is told."""
         task: dict[str, Any] = {"objective": "binary", "metric": "binary_logloss"}
         if n_classes > 2:
             task = {"objective": "multiclass", "metric": "multi_logloss", "num_class": n_classes}
@@ -122,13 +123,21 @@ class LightGBMTrees(ClassifierMixin, BaseEstimator):
         if held_out is not None:
             callbacks += [lgb.record_evaluation(record), lgb.early_stopping(PATIENCE, verbose=False)]
         booster = lgb.train(
-            self._params(len(self.classes_), n_rows), data, self.rounds,
+            self.boosting_params(len(self.classes_), n_rows), data, self.rounds,
             valid_sets=[] if held_out is None else [held_out], callbacks=callbacks,
         )  # fmt: skip
         self.curve_: list[float] = list(next(iter(next(iter(record.values())).values()))) if record else []
+        return self._take_booster(booster)
+
+    def _take_booster(self, booster: Any) -> LightGBMTrees:
         self.booster_ = booster
         self.rounds_ = booster.current_iteration()
         return self
+
+    def take_booster(self, booster: Any, n_classes: int) -> LightGBMTrees:
+        """Use trees that were boosted elsewhere, on all class codes."""
+        self.classes_, self.curve_ = np.arange(n_classes), []
+        return self._take_booster(booster)
 
     @classmethod
     def from_text(cls, text: str, classes: list[int]) -> LightGBMTrees:
@@ -136,9 +145,8 @@ class LightGBMTrees(ClassifierMixin, BaseEstimator):
         import lightgbm as lgb
 
         made = cls()
-        made.classes_, made.booster_ = np.array(classes), lgb.Booster(model_str=text)
-        made.rounds_ = made.booster_.current_iteration()
-        return made
+        made.classes_ = np.array(classes)
+        return made._take_booster(lgb.Booster(model_str=text))
 
     def cut(self, rounds: int) -> None:
         """Use the first ``rounds`` rounds only."""

@@ -1,0 +1,238 @@
+"""Large tables: a sample that keeps the rare rows, the true class shares, all rows in the end, and a cluster."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import average_precision_score
+
+import equipoise.advisor._advisor as module
+from equipoise.advisor import Advisor
+from equipoise.advisor.bags import FoldJob, Rows, fit_bag
+from equipoise.advisor.predicting import predict_file
+from equipoise.advisor.splits import make_folds
+from equipoise.advisor.treatments import Context, Treatment
+from equipoise.datasets import read_table
+
+FAST = {"treatments": ["lightgbm", "logistic"], "trials": 0, "budget": 600}
+
+
+def make_rows(n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 6)).astype(np.float32)
+    score = 2.5 * (X[:, 0] + 0.6 * X[:, 1] * X[:, 2]) - 7.5
+    return X, (rng.random(n) < 1 / (1 + np.exp(-score))).astype(int)
+
+
+def write_parts(folder, X, y, parts=5):
+    folder.mkdir()
+    frame = pd.DataFrame(X, columns=[f"c{i}" for i in range(X.shape[1])]).assign(fraud=y)
+    for number, rows in enumerate(np.array_split(np.arange(len(y)), parts)):
+        frame.iloc[rows].to_parquet(folder / f"{number}.parquet", index=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_rows(20_000)
+
+
+@pytest.fixture(scope="module")
+def sampled(data):
+    """An advisor that compares on a tenth of the rows."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "MOST_COMPARED", 2_000)
+        return Advisor(**FAST).fit(*data)
+
+
+def test_the_delivered_model_saw_all_rows_and_says_so(sampled):
+    boosted = next(bag for bag in sampled.bags_ if bag.name == "lightgbm")
+    assert len(boosted.models) == 1
+    text = boosted.models[0].estimator.booster_.model_to_string()
+    assert (
+        max(map(int, text.split("leaf_count=")[1].splitlines()[0].split())) > 2_000
+    )  # more than the sample has
+    notes = " ".join(sampled.notes_)
+    assert "compared on 2,000 of 20,000 rows" in notes
+    assert "was fitted to all 20,000 rows" in notes
+
+
+def test_a_sample_keeps_the_true_class_shares(sampled, data):
+    y = data[1]
+    np.testing.assert_allclose(sampled.data_prior_, np.bincount(y) / len(y))
+    fresh, truth = make_rows(20_000, seed=1)
+    proba = sampled.predict_proba(fresh)[:, 1]
+    assert proba.mean() == pytest.approx(truth.mean(), rel=0.25)
+    assert (sampled.truth_ == 1).sum() == y.sum()  # every rare row was judged
+
+
+def test_a_sample_judges_as_all_rows_do(sampled, data):
+    """Weighted figures of the sample agree with what fresh rows show."""
+    fresh, truth = make_rows(60_000, seed=2)
+    shown = sampled.leaderboard_.loc[sampled.verdict_.recommended, "average_precision"]
+    assert shown == pytest.approx(average_precision_score(truth, sampled.predict_proba(fresh)[:, 1]), abs=0.1)
+
+
+def test_too_little_time_thins_the_frequent_rows_and_says_so(data, monkeypatch):
+    from equipoise.advisor import all_rows
+
+    monkeypatch.setattr(module, "MOST_COMPARED", 2_000)
+    monkeypatch.setattr(all_rows.AllRows, "_seconds", lambda *_: 5_000.0)  # ten times what there is
+    advisor = Advisor(**{**FAST, "treatments": ["lightgbm"]}).fit(*data)
+    assert any("with the class shares corrected" in note for note in advisor.notes_)
+    fresh, truth = make_rows(20_000, seed=1)
+    assert advisor.predict_proba(fresh)[:, 1].mean() == pytest.approx(truth.mean(), rel=0.3)
+
+
+class Slow:
+    """A classifier that takes its time and keeps a deadline, without a clock of its own."""
+
+    classes_ = np.array([0, 1])
+
+    def __init__(self, deadlines, deadline):
+        deadlines.append(deadline)
+
+    def get_params(self, deep=True):
+        return {}
+
+    def fit(self, X, y):
+        return self
+
+    def predict_proba(self, X):
+        return np.full((len(X), 2), 0.5)
+
+
+def test_every_fit_is_told_its_share_of_the_time(data):
+    X, y = data[0][:500], data[1][:500] | (np.arange(500) % 7 == 0)
+    told: list[float] = []
+    treatment = Treatment("slow", "slow", lambda context: Slow(told, context.deadline))
+    folds = make_folds(y, 4, 0)
+    now = time.monotonic()
+    fit_bag(treatment, Context(0), {}, Rows({"linear": X}, y, 2), folds, deadline=now + 1000)
+    assert len(told) == 4
+    assert told == sorted(told)
+    assert told[0] == pytest.approx(now + 250, abs=5)  # an equal share for each of four
+    assert told[-1] == pytest.approx(now + 1000, abs=5)  # the last may use all that is left
+
+
+@pytest.mark.parametrize("trees", [5, 25])
+def test_a_forest_grown_in_batches_is_the_forest_of_one_fit(data, trees):
+    from sklearn.ensemble import ExtraTreesClassifier
+
+    from equipoise.advisor.bags import _grow
+
+    X, y = data[0][:300], data[1][:300] | (np.arange(300) % 7 == 0)
+    grown = ExtraTreesClassifier(trees, random_state=0)
+    _grow(grown, X, y, np.inf)
+    whole = ExtraTreesClassifier(trees, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(grown.predict_proba(X), whole.predict_proba(X))
+    stopped = ExtraTreesClassifier(100, random_state=0)
+    _grow(stopped, X, y, time.monotonic() - 1)
+    assert len(stopped.estimators_) == 10
+
+
+@pytest.mark.parametrize("name", ["network-logit-adjusted", "network-conditional", "latent-mixing"])
+def test_a_network_stops_at_its_deadline(data, name):
+    pytest.importorskip("torch")
+    from equipoise.advisor.treatments import get_treatment
+
+    treatment = get_treatment(name)
+    late = Context(0, n_rows=300, deadline=time.monotonic() - 1)
+    X, y = data[0][:300], data[1][:300] | (np.arange(300) % 7 == 0)
+    model = treatment.build(late, **{**treatment.defaults, "epochs": 1000}).fit(X, y)
+    history = getattr(model, "history_", None)
+    assert len(model.classifier_.history_ if history is None else history) == 1
+
+
+def test_a_deadline_travels_as_seconds_that_are_left(monkeypatch):
+    """The clocks of two machines have nothing in common."""
+    fold = make_folds(np.array([0, 1] * 4), 2, 0)[0]
+    sent = FoldJob(Treatment("t", "t", max), Context(0), {}, None, fold, time.monotonic() + 30).__getstate__()
+    monkeypatch.setattr("equipoise.advisor.bags.time.monotonic", lambda: 1e6)
+    arrived = object.__new__(FoldJob)
+    arrived.__setstate__(sent)
+    assert arrived.deadline == pytest.approx(1e6 + 30, abs=5)
+
+
+def test_parts_are_never_loaded_whole(tmp_path, data, monkeypatch):
+    """Only labels and a sample are read; the model sees all rows, and predicts part by part."""
+    from equipoise.datasets._parquet import ParquetTable
+
+    X, y = data
+    folder = write_parts(tmp_path / "parts", X, y)
+    read: list[list[str]] = []
+    frame = ParquetTable.frame
+    monkeypatch.setattr(
+        ParquetTable, "frame", lambda self, columns: read.append(list(columns)) or frame(self, columns)
+    )
+    table = read_table(folder, "fraud", memory="2MiB")
+    assert read == [["fraud"]]
+    assert len(table) < 4_000
+    assert table.counts.tolist() == np.bincount(y).tolist()
+    advisor = Advisor(**FAST).fit_table(table)
+    assert any("was fitted to" in note for note in advisor.notes_)
+    predictions, _ = predict_file(advisor, folder)
+    assert len(predictions) == len(y)
+    columns = pd.DataFrame(X, columns=[f"c{i}" for i in range(6)])
+    np.testing.assert_allclose(predictions["probability of 1"], advisor.predict_proba(columns)[:, 1])
+    assert predictions["probability of 1"].mean() == pytest.approx(y.mean(), rel=0.3)
+
+
+def test_parts_that_fit_are_a_table_like_any_other(tmp_path):
+    X, y = make_rows(800)
+    whole = read_table(write_parts(tmp_path / "parts", X, y), "fraud")
+    parts = read_table(tmp_path / "parts", "fraud", memory="1GiB")
+    np.testing.assert_array_equal(whole.X, parts.X)
+    assert parts.class_totals is None
+
+
+@pytest.mark.parametrize("memory", ["lots", "0GiB", "-1"])
+def test_a_memory_that_is_none_is_refused(tmp_path, memory):
+    folder = write_parts(tmp_path / "parts", *make_rows(100))
+    with pytest.raises(ValueError, match="memory must be a size such as 2GiB"):
+        read_table(folder, "fraud", memory=memory)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50, memory_limit="1GiB"
+    ) as found:
+        yield found
+
+
+def test_a_cluster_gives_the_same_bits(cluster):
+    X, y = make_rows(1_500, seed=3)
+    settings = {**FAST, "trials": 2}
+    local = Advisor(**settings).fit(X, y)
+    spread = Advisor(**settings, engine=cluster.scheduler_address).fit(X, y)
+    np.testing.assert_array_equal(local.predict_proba(X), spread.predict_proba(X))
+    assert list(local.leaderboard_.index) == list(spread.leaderboard_.index)
+
+
+@pytest.mark.slow
+def test_a_cluster_boosts_on_parts_though_a_worker_is_killed(tmp_path, cluster, data):
+    fresh, truth = make_rows(60_000, seed=2)
+    columns = pd.DataFrame(fresh, columns=[f"c{i}" for i in range(6)])
+    table = read_table(write_parts(tmp_path / "parts", *data), "fraud", memory="2MiB")
+    settings = {**FAST, "treatments": ["lightgbm"]}
+
+    def kill_one():
+        time.sleep(4)
+        os.kill(next(iter(cluster.workers.values())).pid, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_one)
+    killer.start()
+    spread = Advisor(**settings, engine=cluster.scheduler_address).fit_table(table)
+    killer.join()
+    local = Advisor(**settings).fit(*data)
+    found, wanted = (average_precision_score(truth, a.predict_proba(columns if a is spread else fresh)[:, 1])
+                     for a in (spread, local))  # fmt: skip
+    assert found > wanted - 0.02
