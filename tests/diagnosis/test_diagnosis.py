@@ -221,3 +221,19 @@ def test_a_large_table_is_sampled_and_says_so():
     X, y = groups(30_000, 600)
     for finding in diagnose(X, y, questions=["overlap", "population", "label_noise", "map"]).findings:
         assert "sample of" in finding.answer or "are shown" in finding.answer
+
+
+def test_questions_compute_and_one_module_renders():
+    import ast
+    from pathlib import Path
+
+    from equipoise.diagnosis import _render
+
+    folder = Path(_render.__file__).parent
+    for name in question_names():
+        if name in ("population", "training_ratio"):  # they follow when the theory behind them has settled
+            continue
+        tree = ast.parse((folder / f"{name}.py").read_text())
+        imported = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        assert not any(module.startswith("equipoise.report") for module in imported), name
+        assert hasattr(_render, f"_{name}"), name
