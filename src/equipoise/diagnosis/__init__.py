@@ -1,6 +1,7 @@
-"""One question a file, each answered by a Finding.
+"""One question a file, each answered by numbers and a verdict; ``_render`` makes the sentences and figures.
 
-A file here that defines ``ORDER`` and ``ask(sample) -> Finding`` joins every diagnosis by itself.
+A file here that defines ``ORDER``, ``QUESTION`` and ``ask(sample) -> Answer`` joins every diagnosis by
+itself, with a function of the same name in ``_render``.
 
 >>> from equipoise.diagnosis import diagnose
 >>> from sklearn.datasets import make_classification
@@ -12,7 +13,7 @@ A file here that defines ``ORDER`` and ``ask(sample) -> Finding`` joins every di
 
 from __future__ import annotations
 
-from equipoise.diagnosis._contract import Finding, Sample
+from equipoise.diagnosis._contract import Answer, Finding, Sample
 from equipoise.diagnosis._run import Diagnosis, diagnose, question_names
 
-__all__ = ["Diagnosis", "Finding", "Sample", "diagnose", "question_names"]
+__all__ = ["Answer", "Diagnosis", "Finding", "Sample", "diagnose", "question_names"]

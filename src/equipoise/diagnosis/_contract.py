@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -12,14 +12,35 @@ import pandas as pd
 from equipoise._core.checks import FloatArray, IntArray
 from equipoise._core.random import as_generator, derive_seed
 from equipoise.datasets.table import Table
-from equipoise.report import Block
+
+if TYPE_CHECKING:
+    from equipoise.report import Block
 
 MOST_CATEGORIES = 10
 
 
 @dataclass(frozen=True)
+class Answer:
+    """What a question computes: a verdict and numbers. The words and pictures are made by the renderer.
+
+    Attributes
+    ----------
+    level : {"good", "note", "warning"}
+        How much it should worry.
+    values : mapping
+        The numbers that a reader of the JSON gets.
+    shown : mapping
+        What only the pictures and tables need.
+    """
+
+    level: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+    shown: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Finding:
-    """An answer: a sentence, how much it should worry, the numbers behind it, and how to show them."""
+    """An answer with its sentence and its pictures."""
 
     slug: str
     question: str

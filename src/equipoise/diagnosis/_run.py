@@ -18,7 +18,8 @@ from equipoise._core.checks import check_members
 from equipoise._core.progress import Progress
 from equipoise._core.random import RandomState, draw_seed
 from equipoise.datasets.table import Table
-from equipoise.diagnosis._contract import Finding, Sample
+from equipoise.diagnosis._contract import Answer, Finding, Sample
+from equipoise.diagnosis._render import render
 from equipoise.report import Block, Note, Section
 
 
@@ -121,14 +122,13 @@ def _ask(name: str, module: ModuleType, sample: Sample) -> Finding:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            finding: Finding = module.ask(sample)
+            found: Answer = module.ask(sample)
     except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
         text = f"This question could not be answered for these data: {error}"
         return Finding(name, module.QUESTION, text, "note")
-    most = getattr(module, "MOST", None)
-    answer = finding.answer
-    if most is not None and len(sample.y) > most and "sample of" not in answer and "are shown" not in answer:
-        answer += f" (A stratified sample of about {most:,} rows.)"
     seconds = round(time.perf_counter() - started, 2)
-    values = {**finding.values, "seconds": seconds}
-    return Finding(name, module.QUESTION, answer, finding.level, values, finding.blocks)
+    text, blocks = render(name, sample, found)
+    most = getattr(module, "MOST", None)
+    if most is not None and len(sample.y) > most:
+        text += f" (A stratified sample of about {most:,} rows.)"
+    return Finding(name, module.QUESTION, text, found.level, {**found.values, "seconds": seconds}, blocks)

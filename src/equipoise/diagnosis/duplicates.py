@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
 from equipoise.datasets.near_copies import describe_near_copies, find_near_copies
-from equipoise.diagnosis._contract import Finding, Sample
+from equipoise.diagnosis._contract import Answer, Sample
 
 ORDER = 50
 QUESTION = "Are there duplicates, and do they agree on the label?"
@@ -27,40 +29,24 @@ def row_hashes(sample: Sample) -> np.ndarray:
     return pd.util.hash_pandas_object(pd.DataFrame(sample.X), index=False).to_numpy()
 
 
-def ask(sample: Sample) -> Finding:
+def ask(sample: Sample) -> Answer:
+    """Rows that occur twice, rows whose twin has another label, and near-copies."""
     frame = pd.DataFrame({"row": row_hashes(sample), "y": sample.y})
     groups = frame.groupby("row")["y"].agg(["size", "nunique"])
     repeated = groups[groups["size"] > 1]
     conflicting = groups[groups["nunique"] > 1]
-    extra = int((repeated["size"] - 1).sum())
-    rows_in_conflict = int(conflicting["size"].sum())
-    values = {"repeated_rows": extra, "conflicting_rows": rows_in_conflict, "conflicts": len(conflicting)}
-    if rows_in_conflict:
-        answer = (
-            f"{rows_in_conflict:,} rows have a twin with another label ({len(conflicting):,} groups): "
-            "no model can get them all right; settle their labels or add the column that tells them apart."
-        )
-        return Finding("duplicates", QUESTION, answer, "warning", values)
-    near = _near_copies(sample) if sample.table.groups is None else None
-    if near is not None:
-        return near
-    if extra:
-        answer = (
-            f"{extra:,} rows repeat another row with the same label. If they are the same event recorded "
-            f"twice, remove "
-            "them: copies in both training and test rows make every score too good."
-        )
-        return Finding(
-            "duplicates", QUESTION, answer, "warning" if extra > 0.01 * len(sample.y) else "note", values
-        )
-    return Finding("duplicates", QUESTION, "No row occurs twice.", "good", values)
-
-
-def _near_copies(sample: Sample) -> Finding | None:
-    groups = find_near_copies(sample.table, random_state=sample.random("near copies"))
-    if groups is None:
-        return None
-    sizes = np.bincount(groups)
-    values = {"near_copies": int(sizes[sizes > 1].sum()), "near_copy_groups": int((sizes > 1).sum())}
-    answer = describe_near_copies(sample.table, groups)
-    return Finding("duplicates", QUESTION, answer, "warning", values)
+    values: dict[str, Any] = {
+        "repeated_rows": int((repeated["size"] - 1).sum()),
+        "conflicting_rows": int(conflicting["size"].sum()),
+        "conflicts": len(conflicting),
+    }
+    if values["conflicts"]:
+        return Answer("warning", values)
+    if sample.table.groups is None:
+        near = find_near_copies(sample.table, random_state=sample.random("near copies"))
+        if near is not None:
+            sizes = np.bincount(near)
+            values |= {"near_copies": int(sizes[sizes > 1].sum()), "near_copy_groups": int((sizes > 1).sum())}
+            return Answer("warning", values, {"described": describe_near_copies(sample.table, near)})
+    few = values["repeated_rows"] <= 0.01 * len(sample.y)
+    return Answer("good" if not values["repeated_rows"] else "note" if few else "warning", values)

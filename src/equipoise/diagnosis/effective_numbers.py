@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from equipoise._core.checks import FloatArray
-from equipoise.diagnosis._contract import Finding, Sample
-from equipoise.report import Details, Table
+from equipoise.diagnosis._contract import Answer, Sample
 from equipoise.theory.effective_number import effective_number
 
 ORDER = 10
@@ -28,34 +27,20 @@ def distinct_rows(X: FloatArray, rng: np.random.Generator) -> int:
     return int(connected_components(radius_neighbors_graph(X, NEAR * usual), directed=False)[0])
 
 
-def ask(sample: Sample) -> Finding:
+def ask(sample: Sample) -> Answer:
+    """Each class's effective number, with the share of its rows that are distinct."""
     rng = sample.random("effective")
     rows = sample.rows(MOST, "effective", least=300)
     X, y = sample.encoded(rows), sample.y[rows]
-    table = []
+    distinct, effective = [], []
     for code, count in enumerate(sample.counts):
         mine = X[y == code]
-        distinct = distinct_rows(mine, rng)
-        volume = covering_volume(len(mine), distinct)
-        effective = float(effective_number(int(count), 1 - 1 / volume)) if volume > 1 else 1.0
-        table.append([str(sample.classes[code]), int(count), distinct / len(mine), effective])
-    by_class = np.array([row[3] for row in table])
-    ratio = by_class.max() / by_class.min()
-    nominal = sample.counts.max() / sample.counts.min()
-    answer = (
-        f"Counting near-copies once, the imbalance is {ratio:.1f} to 1 instead of {nominal:.1f} to 1: "
-        + ("the large class repeats itself, so weights by counts would overshoot."
-           if ratio < 0.8 * nominal else "rows hardly repeat, so counts may be taken at face value."
-           if ratio < 1.25 * nominal else "the small class repeats itself, so it is rarer than its count says.")
-    )  # fmt: skip
-    columns = ["class", "rows", "distinct share", "effective number"]
-    block = Details(
-        "Effective numbers",
-        [Table(columns, table, formats={columns[2]: ".1%", columns[3]: ".0f"},
-               caption="Random covering (Cui et al. 2019): E = (1 − βⁿ)/(1 − β), β set by the near-copies found.")],
-    )  # fmt: skip
-    values = {"effective": by_class, "ratio": ratio}
-    return Finding("effective_numbers", QUESTION, answer, "note", values, [block])
+        different = distinct_rows(mine, rng)
+        volume = covering_volume(len(mine), different)
+        distinct.append(different / len(mine))
+        effective.append(float(effective_number(int(count), 1 - 1 / volume)) if volume > 1 else 1.0)
+    values = {"effective": np.array(effective), "ratio": max(effective) / min(effective)}
+    return Answer("note", values, {"distinct": distinct})
 
 
 def covering_volume(draws: int, distinct: int) -> float:

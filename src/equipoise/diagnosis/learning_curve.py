@@ -7,8 +7,7 @@ from scipy.optimize import curve_fit
 from sklearn.metrics import balanced_accuracy_score
 
 from equipoise._core.checks import FloatArray
-from equipoise.diagnosis._contract import Finding, Sample
-from equipoise.report import COLORS, Figure, new_figure, scatter
+from equipoise.diagnosis._contract import Answer, Sample
 
 ORDER = 90
 USUAL_SECONDS = 12
@@ -63,7 +62,8 @@ def extrapolate(
     return fit(sizes, scores), low, high
 
 
-def ask(sample: Sample) -> Finding:
+def ask(sample: Sample) -> Answer:
+    """The curve of a linear model's balanced accuracy, and what twice the rare rows would bring."""
     rows = sample.rows(MOST, "curve", least=400)
     X, y = sample.encoded(rows), (sample.y[rows] == sample.rare).astype(np.int64)
     if y.sum() < 15:
@@ -73,33 +73,9 @@ def ask(sample: Sample) -> Finding:
     now = float(sizes.max())
     at: FloatArray = np.unique(np.round(np.geomspace(sizes.min(), 4 * now, 30))).astype(np.float64)
     middle, low, high = extrapolate(sizes, scores, at, rng)
-    here, twice = np.interp([now, 2 * now], at, middle)
+    here, twice = (float(v) for v in np.interp([now, 2 * now], at, middle))
     gain = [float(np.interp(2 * now, at, band) - here) for band in (low, high)]
-    answer = (
-        f"With twice as many {sample.label(sample.rare)} rows a linear model's balanced accuracy would go from "
-        f"{here:.3f} to about {twice:.3f} (a change of {gain[0]:+.3f} to {gain[1]:+.3f}). "
-    )
-    if twice - here > 0.02 and gain[0] > 0:
-        answer += "Collecting more rare rows is worth more than most treatments."
-    elif gain[1] < 0.02:
-        answer += "More of the same would change little: better columns or another model would."
-    else:
-        answer += "Whether more rows pay is not sure yet."
-    unique = np.unique(sizes)
-    means = np.array([scores[sizes == n].mean() for n in unique])
-    spread = np.array([scores[sizes == n].std(ddof=1) / np.sqrt((sizes == n).sum()) for n in unique])
-    band = scatter(x=np.concatenate([at, at[::-1]]), y=np.concatenate([high, low[::-1]]), fill="toself",
-                      fillcolor=COLORS["soft"], line={"width": 0}, name="95 % band", hoverinfo="skip")  # fmt: skip
-    line = scatter(x=at, y=middle, mode="lines", name="fit", line={"color": COLORS["accent"], "dash": "dash"},
-                      hovertemplate="%{x} rare rows: %{y:.3f}<extra></extra>")  # fmt: skip
-    dots = scatter(x=unique, y=means, mode="markers", name="measured",
-                      marker={"color": COLORS["minority"], "size": 9},
-                      error_y={"type": "data", "array": spread, "thickness": 1.2, "width": 3},
-                      hovertemplate="%{x} rare rows: %{y:.3f}<extra></extra>")  # fmt: skip
-    figure = new_figure(band, line, dots, x="rare rows in training", y="balanced accuracy")
-    values = {"now": here, "doubled": twice, "gain_interval": gain, "rows": now}
-    block = Figure(
-        figure, "Measured on held-out rows, and extrapolated by a power law.", "Learning curve.", 320
-    )
-    level = "warning" if twice - here > 0.02 and gain[0] > 0 else "note"
-    return Finding("learning_curve", QUESTION, answer, level, values, [block])
+    pays = "yes" if twice - here > 0.02 and gain[0] > 0 else "no" if gain[1] < 0.02 else "not sure"
+    values = {"now": here, "doubled": twice, "gain_interval": gain, "rows": now, "pays": pays}
+    shown = {"sizes": sizes, "scores": scores, "at": at, "middle": middle, "low": low, "high": high}
+    return Answer("warning" if pays == "yes" else "note", values, shown)

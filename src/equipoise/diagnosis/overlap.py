@@ -1,10 +1,10 @@
-"""Overlap of the classes, judged with equal regard for each."""
+"""Overlap of the classes, each counted the same however rare it is."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from equipoise.diagnosis._contract import Finding, Sample
+from equipoise.diagnosis._contract import Answer, Sample
 
 ORDER = 41
 USUAL_SECONDS = 3
@@ -12,7 +12,7 @@ QUESTION = "Do the classes overlap?"
 MOST = 20_000
 
 
-def ask(sample: Sample) -> Finding:
+def ask(sample: Sample) -> Answer:
     """The share of rows whose neighborhood, with classes weighted to equal size, belongs to another class."""
     from sklearn.neighbors import NearestNeighbors
 
@@ -29,18 +29,5 @@ def ask(sample: Sample) -> Finding:
     called = votes.argmax(axis=1)
     wrong = np.array([np.mean(called[y == c] != c) if (y == c).any() else np.nan for c in range(n_classes)])
     overlap = float(np.nanmean(wrong))
-    worst = int(np.nanargmax(wrong))
-    answer = (
-        f"With all classes weighted alike, {overlap:.0%} of the rows lie in a neighborhood of another class; "
-        f"most of {sample.label(worst)}, {wrong[worst]:.0%}. "
-    )
-    if overlap < 0.05:
-        answer += "The classes are all but separate: imbalance is hardly a problem here."
-    elif overlap < 0.25:
-        answer += "There is room for a good boundary, and where it lies is a matter of costs."
-    else:
-        answer += "No rebalancing separates what overlaps: better columns will help more than any treatment."
-    if len(rows) < len(sample.y):
-        answer += f" (A sample of {len(rows):,} rows.)"
     level = "good" if overlap < 0.05 else "note" if overlap < 0.25 else "warning"
-    return Finding("overlap", QUESTION, answer, level, {"overlap": overlap, "by_class": wrong})
+    return Answer(level, {"overlap": overlap, "by_class": wrong})
