@@ -138,7 +138,13 @@ def test_overlap_alone_is_not_label_noise(shape):
     """On clean data fewer than 5 % of the rare rows are flagged; it was 26 % when classes overlapped."""
     rng = np.random.default_rng(0)
     flagged = []
-    for n, share, gap in ((400, 0.1, 0.5), (400, 0.1, 1.5), (1500, 0.04, 0.5), (1500, 0.04, 1.5), (800, 0.3, 3.0)):
+    for n, share, gap in (
+        (400, 0.1, 0.5),
+        (400, 0.1, 1.5),
+        (1500, 0.04, 0.5),
+        (1500, 0.04, 1.5),
+        (800, 0.3, 3.0),
+    ):
         X = rng.normal(size=(n, 5)) if shape == "normal" else rng.standard_t(4, size=(n, 5))
         y = (np.arange(n) < n * share).astype(int)
         X[y == 1, 0] += gap

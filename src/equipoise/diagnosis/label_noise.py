@@ -66,7 +66,13 @@ def ask(sample: Sample) -> Answer:
     found = suspects(y, proba) & suspects(y, near) & outlying(y, score)
     by_class = np.array([found[y == c].mean() for c in range(len(sample.classes))])
     rate, rare = float(found.mean()), float(by_class[sample.rare])
-    values = {"suspects": rows[found][:1000], "asked": len(y), "found": int(found.sum()), "share": rate, "by_class": by_class}
+    values = {
+        "suspects": rows[found][:1000],
+        "asked": len(y),
+        "found": int(found.sum()),
+        "share": rate,
+        "by_class": by_class,
+    }
     worst = np.argsort(proba[every, y] + ~found)[: min(LISTED, int(found.sum()))]
     shown = {"rows": rows[worst], "labels": y[worst], "looks_like": proba[worst].argmax(axis=1),
              "probability": proba[worst, y[worst]]}  # fmt: skip
