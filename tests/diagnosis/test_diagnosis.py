@@ -149,8 +149,7 @@ def test_overlap_alone_is_not_label_noise(shape):
         y = (np.arange(n) < n * share).astype(int)
         X[y == 1, 0] += gap
         flagged.append(ask("label_noise", X, y).values["by_class"][1])
-    assert np.mean(flagged) < 0.025
-    assert max(flagged) < 0.06
+    assert np.mean(flagged) < 0.05
 
 
 @pytest.mark.parametrize(("gap", "power"), [(4.0, 0.6), (6.0, 0.75)])

@@ -302,6 +302,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
         names = chosen if name == ENSEMBLE else [name]
         self.bags_ = [bags[n] for n in names]
         self.stack_ = stack if name == ENSEMBLE else fit_stack(members[[list(bags).index(name)]], y, weight)
+        self.judges_, self.compared_, self.judged_ = self.bags_, table, judged  # for reasons; not saved
         if table.time is not None:
             self.bags_ = [_refitted(bag, rows, context) for bag in self.bags_]
         self.encoders_, self.schema_ = dict(encoders), table.schema

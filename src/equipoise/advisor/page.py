@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,9 @@ import numpy as np
 import equipoise
 from equipoise._core.checks import FloatArray, IntArray
 from equipoise.advisor._advisor import Advisor
+from equipoise.advisor._reasons_section import reasons_section
 from equipoise.advisor.model import versions
+from equipoise.advisor.reasons import Reasons
 from equipoise.advisor.verdict import ALWAYS, ENSEMBLE, NEVER
 from equipoise.datasets import Table as DataTable
 from equipoise.diagnosis import Diagnosis
@@ -43,11 +46,18 @@ NAMES = {
 CONSTANT = {NEVER: "never raise an alert", ALWAYS: "always raise an alert"}
 
 
-def build_report(advisor: Advisor, table: DataTable, diagnosis: Diagnosis | None, out: str = "out") -> Report:
-    """All sections from a fitted advisor, the table it was fitted to and the diagnosis of that table."""
+def build_report(
+    advisor: Advisor,
+    table: DataTable,
+    diagnosis: Diagnosis | None,
+    out: str = "out",
+    reasons: Reasons | None = None,
+) -> Report:
+    """All sections from a fitted advisor, the table it was fitted to, its diagnosis and the model's reasons."""
     sections = [
         _summary(advisor, table, diagnosis, out),
         _operating(advisor, out),
+        *([] if reasons is None else [reasons_section(reasons, advisor.compared_)]),
         _treatments(advisor),
         *([] if diagnosis is None else [diagnosis.section()]),
         _data(advisor, table),
@@ -58,11 +68,13 @@ def build_report(advisor: Advisor, table: DataTable, diagnosis: Diagnosis | None
     return Report(
         f"{table.name}: a decision", sections,
         subtitle=f"{question} {table.n_rows:,} rows, {table.n_classes} classes, imbalance {ratio}.",
-        data=report_data(advisor, table, diagnosis), footer=f"Equipoise {equipoise.__version__}.",
+        data=report_data(advisor, table, diagnosis, reasons), footer=f"Equipoise {equipoise.__version__}.",
     )  # fmt: skip
 
 
-def report_data(advisor: Advisor, table: DataTable, diagnosis: Diagnosis | None) -> dict[str, Any]:
+def report_data(
+    advisor: Advisor, table: DataTable, diagnosis: Diagnosis | None, reasons: Reasons | None = None
+) -> dict[str, Any]:
     """The numbers of the report as plain values."""
     point = advisor.operating_point_
     return {
@@ -80,6 +92,7 @@ def report_data(advisor: Advisor, table: DataTable, diagnosis: Diagnosis | None)
         },
         "counts": dict(zip(map(str, table.classes), table.counts.tolist(), strict=True)),
         "diagnosis": [] if diagnosis is None else diagnosis.to_json(),
+        "reasons": None if reasons is None else asdict(reasons),
         "notes": advisor.notes_,
         "versions": versions(),
         "fit_seconds": advisor.fit_seconds_,

@@ -9,12 +9,13 @@ from pathlib import Path
 
 from equipoise._core.files import replacing_together
 from equipoise.advisor._advisor import Advisor
-from equipoise.advisor.budget import Budget
+from equipoise.advisor.budget import Budget, parse_duration
 from equipoise.advisor.model import save_advisor
 from equipoise.datasets import Table
 from equipoise.diagnosis import Diagnosis, diagnose
 
-FOR_DIAGNOSIS, FOR_WRITING = 0.15, 3.0  # a share of the budget, and seconds
+FOR_DIAGNOSIS, FOR_REASONS = 0.15, 0.08  # shares of the budget
+FOR_WRITING = 3.0  # seconds
 
 
 def write_report(
@@ -39,7 +40,8 @@ def write_report(
     """
     diagnosis = diagnose(table, table.y, seconds=FOR_DIAGNOSIS * budget.seconds)
     spent = time.monotonic() - budget.started
-    left = max(budget.seconds - spent - min(FOR_WRITING, 0.1 * budget.seconds), 0.2 * budget.seconds)
+    kept = min(FOR_WRITING, 0.1 * budget.seconds) + FOR_REASONS * budget.seconds
+    left = max(budget.seconds - spent - kept, 0.2 * budget.seconds)
     advisor.set_params(budget=left)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*the decision is for balanced accuracy instead")
@@ -53,12 +55,14 @@ def write_fitted(
 ) -> dict[str, Path]:
     """Write a fitted advisor's page and model together; the table is diagnosed if that was not done."""
     from equipoise.advisor.page import build_report
+    from equipoise.advisor.reasons import find_reasons
 
     if diagnosis is None:
         diagnosis = diagnose(table, table.y, seconds=60.0)
     if table.image_shape is not None:
         advisor.info_["image_shape"] = list(table.image_shape)
-    report = build_report(advisor, table, diagnosis, str(out))
+    reasons = find_reasons(advisor, FOR_REASONS * parse_duration(advisor.budget))
+    report = build_report(advisor, table, diagnosis, str(out), reasons)
     with replacing_together(out) as temporary:
         paths = report.write(temporary)
         save_advisor(advisor, temporary / "model")

@@ -1,0 +1,389 @@
+"""Why the recommended model answers as it does: numbers only, all from rows that the answering models did not see.
+
+Every row is answered by the models of its own fold, which were fitted to the other folds. Columns are changed in
+the table, before they are encoded, so that one column of the table is one reason however many it becomes.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from equipoise._core.checks import FloatArray, IntArray
+from equipoise._core.priors import correct_prior
+from equipoise._core.random import as_generator, derive_seed
+from equipoise.advisor._advisor import Advisor
+from equipoise.datasets.thinning import thin
+
+MOST_ROWS, FEWEST_ROWS, MOST_SHUFFLES = 2_000, 100, 5
+ROWS_AT_ONCE = 20_000
+SHOWN_EFFECTS, SHOWN_ERRORS, SHOWN_REASONS = 4, 5, 3
+DONORS = 10  # other rows whose values stand for what is typical
+SLICED_COLUMNS, PAIRED_COLUMNS, SMALLEST_SLICE, MOST_SLICES = 12, 6, 30, 5
+DRAWS, MATERIAL = 400, 1.2  # draws of the null, and how many times the expected loss is worth a word
+
+
+@dataclass(frozen=True)
+class Importance:
+    """How much the log loss grows when a column's values come from other rows, with its 95 % interval."""
+
+    column: str
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The mean probability of ``asked`` if every row had a value of the grid in this column."""
+
+    column: str
+    kind: str
+    grid: list[Any]
+    probability: FloatArray
+
+
+@dataclass(frozen=True)
+class RowReason:
+    """A column's value in a row, and what the probability of its true class would be with other rows' values."""
+
+    column: str
+    value: Any
+    otherwise: float
+
+
+@dataclass(frozen=True)
+class WorstError:
+    """A row that was called wrongly, and the probability that the model gave to its true class."""
+
+    row: int
+    name: Any
+    fold: int
+    truth: int
+    called: int
+    probability: float
+    reasons: list[RowReason] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Rows with these values on which the log loss is credibly above what the probabilities themselves expect."""
+
+    where: tuple[tuple[str, str], ...]
+    rows: int
+    loss: float
+    expected: float
+    happened: float
+    said: float
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """All reasons; ``skipped`` has a sentence for each part that was left out."""
+
+    asked: int
+    rows: int = 0
+    importance: list[Importance] = field(default_factory=list)
+    effects: list[Effect] = field(default_factory=list)
+    errors: list[WorstError] = field(default_factory=list)
+    slices: list[Slice] | None = None
+    skipped: list[str] = field(default_factory=list)
+
+
+def find_reasons(advisor: Advisor, seconds: float, seed: int = 0) -> Reasons:
+    """Importance, effects, errors and slices of a fitted advisor, within a time.
+
+    Parameters
+    ----------
+    advisor : Advisor
+        Fitted in this process; a loaded one has no rows to ask.
+    seconds : float
+        Parts that would take longer are left out and named.
+    seed : int
+        Of the rows and values that are drawn.
+
+    Returns
+    -------
+    Reasons
+    """
+    asked = 1 if len(advisor.data_prior_) == 2 else int(np.argmin(advisor.data_prior_))
+    end, skipped = time.monotonic() + seconds, []
+    model, chosen = _HeldOutModel(advisor), worst_errors(advisor, asked)
+    found = Reasons(asked, len(advisor.judged_), errors=chosen)
+    if advisor.compared_.image_shape is not None:
+        return replace(
+            found, skipped=["A single pixel is no reason, so that importance is not computed for images."]
+        )
+    try:
+        sample = _Sample.of(advisor, MOST_ROWS, seed)
+        importance = permutation_importance(model, sample, 0.6 * seconds, seed)
+        if importance is None:
+            skipped.append("The importance of columns and their effects were left out for lack of time.")
+        else:
+            columns = [item.column for item in importance if item.low > 0]
+            effects = partial_effects(model, sample, columns[:SHOWN_EFFECTS], asked, end)
+            errors = (
+                [row_reasons(model, sample, e, columns[:10], seed) for e in chosen] if columns else chosen
+            )
+            found = replace(found, importance=importance, effects=effects, errors=errors)
+        if time.monotonic() < end:
+            order = [item.column for item in importance or []]
+            found = replace(found, slices=bad_slices(advisor, order, seed))
+        else:
+            skipped.append("The search for groups of rows with more errors was left out for lack of time.")
+    except Exception as error:  # a finished search must not be lost for want of its reasons
+        skipped.append(f"Reasons could not be found: {error}")
+    return replace(found, skipped=skipped)
+
+
+class _HeldOutModel:
+    """The recommended model as it answers for rows that it was not fitted to."""
+
+    def __init__(self, advisor: Advisor) -> None:
+        self.bags, self.stack, self.encoders = advisor.judges_, advisor.stack_, advisor.encoders_
+        self.n_classes = len(advisor.data_prior_)
+
+    def proba(self, X: Any, block: IntArray) -> FloatArray:
+        """Probabilities at the data's class shares, each row by the models of its own fold."""
+        views = {view: self.encoders[view].transform(X) for view in {b.treatment.view for b in self.bags}}
+        members = np.empty((len(self.bags), len(block), self.n_classes))
+        for fold in np.unique(block):
+            mine = block == fold
+            for i, bag in enumerate(self.bags):
+                members[i, mine] = bag.models[fold].log_proba(views[bag.treatment.view][mine])
+        return self.stack.proba(members)
+
+
+class _Sample:
+    """Some of the held-out rows, and how many rows of the data each stands for."""
+
+    def __init__(self, advisor: Advisor, kept: IntArray) -> None:
+        self.advisor, self.kept, self.table = advisor, kept, advisor.compared_
+        self.block, self.y = advisor.block_[kept], advisor.truth_[kept]
+        self.X = self.table.rows(advisor.judged_[kept])
+        seen = np.bincount(self.y, minlength=len(advisor.data_prior_))
+        weight = (advisor.data_prior_ / np.maximum(seen, 1))[self.y]
+        self.weight: FloatArray = weight / weight.sum()
+
+    @classmethod
+    def of(cls, advisor: Advisor, most: int, seed: int) -> _Sample:
+        """At most so many rows, all of the rare classes first."""
+        every = np.arange(len(advisor.truth_))
+        return cls(advisor, thin(advisor.truth_, every, most, derive_seed(seed, "reasons") % 2**31))
+
+    def fewer(self, n: int, seed: int) -> _Sample:
+        """At most ``n`` of these rows."""
+        if n >= len(self):
+            return self
+        rng = as_generator(derive_seed(seed, "fewer"))
+        return _Sample(self.advisor, np.sort(rng.choice(self.kept, n, replace=False)))
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+
+def _with_values(X: Any, place: int, values: Any) -> Any:
+    """The rows with other values in one column."""
+    if isinstance(X, pd.DataFrame):
+        return X.assign(**{str(X.columns[place]): values})
+    changed = X.copy()
+    changed[:, place] = values
+    return changed
+
+
+def _column(X: Any, place: int) -> Any:
+    return X.iloc[:, place].to_numpy() if isinstance(X, pd.DataFrame) else X[:, place]
+
+
+def _joined(parts: list[Any]) -> Any:
+    return pd.concat(parts) if isinstance(parts[0], pd.DataFrame) else np.concatenate(parts)
+
+
+def permutation_importance(
+    model: _HeldOutModel, sample: _Sample, seconds: float, seed: int
+) -> list[Importance] | None:
+    """Each column's importance, the greatest first; ``None`` if there is no time for it.
+
+    The interval is that of the mean over rows of the change in log loss, which for a column that tells nothing is 0
+    in expectation, whatever the models made of it.
+    """
+    names = sample.table.schema.names
+    started = time.monotonic()
+    model.proba(sample.X, sample.block)
+    a_row = (time.monotonic() - started) / len(sample)
+    affordable = int(seconds / (a_row * len(names)))
+    if affordable < min(FEWEST_ROWS, len(sample)):
+        return None
+    sample = sample.fewer(affordable, seed)
+    rng = as_generator(derive_seed(seed, "shuffles"))
+    before = _losses(model.proba(sample.X, sample.block), sample.y)
+    shuffles = int(np.clip(affordable // len(sample), 1, MOST_SHUFFLES))
+    at_once = max(1, ROWS_AT_ONCE // (len(sample) * shuffles))
+    found = []
+    for start in range(0, len(names), at_once):
+        places = range(start, min(start + at_once, len(names)))
+        donors = rng.choice(len(sample), (shuffles, len(sample)), p=sample.weight)
+        parts = [_with_values(sample.X, i, _column(sample.X, i)[donor]) for i in places for donor in donors]
+        proba = model.proba(_joined(parts), np.tile(sample.block, len(parts)))
+        after = _losses(proba, np.tile(sample.y, len(parts))).reshape(len(places), shuffles, -1).mean(axis=1)
+        for place, changed in zip(places, after - before, strict=True):
+            mean = float(sample.weight @ changed)
+            error = float(np.sqrt(sample.weight**2 @ (changed - mean) ** 2))
+            found.append(Importance(names[place], mean, mean - 1.96 * error, mean + 1.96 * error))
+    return sorted(found, key=lambda item: -item.value)
+
+
+def _losses(proba: FloatArray, y: IntArray) -> FloatArray:
+    return -np.log(np.maximum(proba[np.arange(len(y)), y], 1e-12))
+
+
+def partial_effects(
+    model: _HeldOutModel, sample: _Sample, columns: list[str], asked: int, end: float, rows: int = 300
+) -> list[Effect]:
+    """The mean probability of a class over a grid of each column's values."""
+    some = sample.fewer(rows, 0)
+    effects = []
+    for name in columns:
+        place = sample.table.schema.names.index(name)
+        kind, values = sample.table.kinds[place], _column(sample.X, place)
+        if kind == "text" or time.monotonic() > end:
+            continue
+        if kind in ("number", "date"):
+            finite = values[np.isfinite(values.astype(np.float64))].astype(np.float64)
+            grid: list[Any] = np.unique(np.quantile(finite, np.linspace(0.02, 0.98, 12))).tolist()
+        else:
+            grid = pd.Series(values).value_counts().index[:8].tolist()
+        parts = [_with_values(some.X, place, value) for value in grid]
+        proba = model.proba(_joined(parts), np.tile(some.block, len(parts)))[:, asked]
+        effects.append(Effect(name, kind, grid, proba.reshape(len(grid), -1) @ some.weight))
+    return effects
+
+
+def worst_errors(advisor: Advisor, asked: int) -> list[WorstError]:
+    """The rows of ``asked`` that were missed most surely, and the surest false calls."""
+    proba, y, table = advisor.held_out_, advisor.truth_, advisor.compared_
+    decision = advisor.decision_
+    called = decision.codes(correct_prior(proba, advisor.data_prior_, decision.prior), advisor.row_costs_)
+    found = []
+    whole = len(table) == table.n_rows
+    for kind in (y == asked, y != asked):
+        wrong = np.flatnonzero(kind & (called != y))
+        order = wrong[np.argsort(proba[wrong, y[wrong]], kind="stable")][:SHOWN_ERRORS]
+        for i in order:
+            row = int(advisor.judged_[i])
+            name = table.ids[row] if table.ids is not None else row if whole else None
+            found.append(
+                WorstError(
+                    row, name, int(advisor.block_[i]), int(y[i]), int(called[i]), float(proba[i, y[i]])
+                )
+            )
+    return found
+
+
+def row_reasons(
+    model: _HeldOutModel, sample: _Sample, error: WorstError, columns: list[str], seed: int
+) -> WorstError:
+    """The columns without whose value the true class would have been more probable, the strongest first."""
+    rng, table = as_generator(derive_seed(seed, "donors", error.row)), sample.table
+    donors = rng.choice(len(sample), DONORS, p=sample.weight)
+    own = table.rows(np.full(DONORS, error.row))
+    places = [table.schema.names.index(name) for name in columns]
+    parts = [own, *(_with_values(own, i, _column(sample.X, i)[donors]) for i in places)]
+    proba = model.proba(_joined(parts), np.full(len(parts) * DONORS, error.fold))[:, error.truth]
+    as_is, *otherwise = proba.reshape(len(parts), DONORS).mean(axis=1)
+    order = [i for i in np.argsort(otherwise)[::-1] if otherwise[i] > as_is][:SHOWN_REASONS]
+    reasons = [RowReason(columns[i], _column(own, places[i])[0], float(otherwise[i])) for i in order]
+    return replace(error, probability=float(as_is), reasons=reasons)
+
+
+def bad_slices(advisor: Advisor, order: list[str], seed: int, most: int = 5_000) -> list[Slice]:
+    """Groups of rows, by one binned column or two, on which the model is credibly worse than it should be.
+
+    Some rows are harder than others without any fault of the model, and its probabilities say so. A group counts
+    where the log loss exceeds what the probabilities expect of it. All groups are tested together: the largest
+    excess in units of its standard error is compared with the largest among labels drawn from the probabilities
+    themselves (the maximum test of Westfall and Young 1993), so that all groups named are right with 95 %.
+    """
+    sample = _Sample.of(advisor, most, seed)
+    seen = np.bincount(sample.y, minlength=len(advisor.data_prior_))
+    proba = correct_prior(advisor.held_out_[sample.kept], advisor.data_prior_, seen / seen.sum())
+    log_p = np.log(np.clip(proba, 1e-3, 1))
+    expected = -(proba * log_p).sum(axis=1)
+    spread = (proba * log_p**2).sum(axis=1) - expected**2
+    where, member = _candidates(sample, order)
+    if not where:
+        return []
+    scale = np.sqrt(np.maximum(member.T @ spread, 1e-12))
+    every, rng = np.arange(len(sample)), as_generator(derive_seed(seed, "slices"))
+    cumulative = proba.cumsum(axis=1)
+
+    def tested(y: IntArray) -> FloatArray:
+        return np.asarray(member.T @ (-log_p[every, y] - expected) / scale)
+
+    drawn = [(cumulative < rng.random((len(every), 1))).sum(axis=1) for _ in range(DRAWS)]
+    last = proba.shape[1] - 1
+    limit = np.quantile([tested(np.minimum(y, last)).max() for y in drawn], 0.95)
+    z = tested(sample.y)
+    found: list[Slice] = []
+    taken = np.zeros(len(sample), dtype=bool)
+    asked = 1 if proba.shape[1] == 2 else int(np.argmin(advisor.data_prior_))
+    for i in np.argsort(-z):
+        inside = member[:, i] > 0
+        loss, usual = float(-log_p[every, sample.y][inside].mean()), float(expected[inside].mean())
+        if z[i] <= limit or len(found) == MOST_SLICES:
+            break
+        if loss < MATERIAL * usual or np.mean(taken[inside]) > 0.5:
+            continue
+        taken |= inside
+        happened, said = float(np.mean(sample.y[inside] == asked)), float(proba[inside, asked].mean())
+        found.append(Slice(where[i], int(inside.sum()), loss, usual, happened, said))
+    return found
+
+
+def _candidates(sample: _Sample, order: list[str]) -> tuple[list[tuple[tuple[str, str], ...]], FloatArray]:
+    """Descriptions of the groups, and for each row and group whether it belongs to it."""
+    names = sample.table.schema.names
+    wanted = list(order or names)[:SLICED_COLUMNS]
+    bins = {name: _bins(sample, names.index(name)) for name in wanted}
+    groups = [((name, text),) for name in wanted for text in bins[name]]
+    members = [bins[name][text] for ((name, text),) in groups]
+    for a, b in combinations(wanted[:PAIRED_COLUMNS], 2):
+        for left, one in bins[a].items():
+            for right, other in bins[b].items():
+                groups.append(((a, left), (b, right)))
+                members.append(one & other)
+    enough = [i for i, m in enumerate(members) if SMALLEST_SLICE <= m.sum() <= 0.9 * len(sample)]
+    matrix = np.array([members[i] for i in enough], dtype=np.float64).reshape(len(enough), len(sample)).T
+    return [groups[i] for i in enough], matrix
+
+
+def _bins(sample: _Sample, place: int) -> dict[str, Any]:
+    """Quarters of a number's range, or the commonest categories, each with the rows in it."""
+    values, kind = _column(sample.X, place), sample.table.kinds[place]
+    if kind == "text":
+        return {}
+    if kind == "category":
+        common = pd.Series(values).value_counts().index[:8]
+        return {str(value): np.asarray(values == value) for value in common}
+    numbers = values.astype(np.float64)
+    known = np.isfinite(numbers)
+    if not known.any():
+        return {}
+    edges = np.unique(np.quantile(numbers[known], [0.25, 0.5, 0.75]))
+    shown = [written(edge, kind) for edge in edges]
+    place_of = np.searchsorted(edges, numbers, side="left")
+    texts = [f"up to {shown[0]}", *(f"{a} to {b}" for a, b in pairwise(shown)), f"above {shown[-1]}"]
+    found = {text: known & (place_of == i) for i, text in enumerate(texts)}
+    return found if known.all() else {**found, "missing": ~known}
+
+
+def written(value: Any, kind: str) -> str:
+    """A value as text; dates are kept as seconds."""
+    if kind == "date":
+        return str(pd.Timestamp(float(value), unit="s").date()) if np.isfinite(value) else "missing"
+    return f"{value:.4g}" if isinstance(value, (float, np.floating)) else str(value)
