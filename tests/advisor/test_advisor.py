@@ -88,7 +88,7 @@ def test_a_budget_is_kept_and_never_fatal(data, seconds):
 
 def test_what_was_not_tried_is_said(data):
     notes = " ".join(Advisor(budget=0.05, treatments=["lightgbm", "extra-trees"]).fit(*data).notes_)
-    assert "Not tried: extra-trees, because" in notes
+    assert "Not tried: extremely randomized trees, because the budget is too short." in notes
 
 
 def test_a_scikit_learn_classifier_and_text_columns_are_fine(data):

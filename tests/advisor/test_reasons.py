@@ -110,7 +110,9 @@ def test_misjudged_pictures_are_shown():
     advisor = Advisor(treatments=["logistic"], trials=0).fit_table(pictures)
     reasons = find_reasons(advisor, seconds=10)
     report = build_report(advisor, pictures, None, reasons=reasons)
-    gallery = next(b for s in report.sections if s.title == "Reasons" for b in s.blocks if b.kind == "gallery")
+    gallery = next(
+        b for s in report.sections if s.title == "Reasons" for b in s.blocks if b.kind == "gallery"
+    )
     assert len(gallery.items) == len(reasons.errors) > 0
 
 
@@ -146,6 +148,6 @@ def test_two_hundred_classes_leave_a_page():
 
 def test_a_label_of_ten_thousand_letters_leaves_a_page():
     X, y = table(n=200)
-    page, text = written(X, np.where(y == 1, "<b>" + "x" * 10_000, "no"))
+    page, _ = written(X, np.where(y == 1, "<b>" + "x" * 10_000, "no"))
     assert "<b>xxx" not in page
     assert page.count("x" * 10_000) <= 4

@@ -25,9 +25,9 @@ from equipoise.advisor.bags import Bag, Rows, fit_fold
 from equipoise.advisor.budget import Budget, parse_duration
 from equipoise.advisor.engines import running
 from equipoise.advisor.ensemble import fit_stack, held_out_stack, keep_useful
-from equipoise.advisor.search import Found, search
+from equipoise.advisor.search import TOO_SHORT, Found, search
 from equipoise.advisor.splits import Fold, make_folds
-from equipoise.advisor.treatments import Context, Treatment, advised_treatments
+from equipoise.advisor.treatments import Context, Treatment, advised_treatments, all_treatments
 from equipoise.advisor.verdict import ENSEMBLE, HeldOut, make_leaderboard
 from equipoise.datasets import Table
 from equipoise.datasets.blocks import ROWS_AT_ONCE, table_blocks
@@ -477,7 +477,13 @@ def _label(bag: Bag) -> str:
 
 
 def _left_out(found: Found) -> list[str]:
-    return [f"Not tried: {name}, because {reason}." for name, reason in found.left_out.items()]
+    """One sentence for each reason, with the names that people see."""
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in found.left_out.items():
+        known = all_treatments().get(name)
+        why = TOO_SHORT if reason.startswith(TOO_SHORT) else reason
+        by_reason.setdefault(why, []).append(known.summary if known else name)
+    return [f"Not tried: {', '.join(names)}, because {reason}." for reason, names in by_reason.items()]
 
 
 def _splits(table: Table) -> int:

@@ -148,9 +148,7 @@ def _pictures(errors: list[WorstError], table: DataTable) -> Gallery | None:
         file = io.BytesIO()
         Image.fromarray(pixels.squeeze(axis=2) if pixels.shape[2] == 1 else pixels).save(file, format="PNG")
         truth, called = _short(table.classes[error.truth]), _short(table.classes[error.called])
-        items.append(
-            (file.getvalue(), f"{truth}, called {called}; probability of {truth} {error.probability:.3f}")
-        )
+        items.append((file.getvalue(), f"{truth}, called {called} ({error.probability:.1%} for {truth})"))
     return Gallery(items, "The surest errors among the pictures that were not trained on")
 
 

@@ -43,6 +43,7 @@ NAMES = {
     "brier": "Brier score", "log_loss": "log loss", "recall": "recall", "precision": "precision",
     "specificity": "specificity", "f1": "F1", "macro_f1": "macro F1", "alerts": "share of alerts",
 }  # fmt: skip
+WEIGHT = "weight in the ensemble"
 CONSTANT = {NEVER: "never raise an alert", ALWAYS: "always raise an alert"}
 
 
@@ -59,7 +60,7 @@ def build_report(
         _operating(advisor, out),
         *([] if reasons is None else [reasons_section(reasons, advisor.compared_)]),
         _treatments(advisor),
-        *([] if diagnosis is None else [diagnosis.section()]),
+        *([] if diagnosis is None else [_diagnosis(advisor, diagnosis)]),
         _data(advisor, table),
     ]
     counts = table.counts
@@ -187,9 +188,10 @@ def _how_sure(advisor: Advisor) -> str:
     )
     if verdict.alternative:
         text += (
-            f" The simplest that comes near is {_label(advisor, verdict.alternative)}: "
-            f"{abs(verdict.difference):.3f} worse in {NAMES[verdict.metric]} "
-            f"(95 % interval {verdict.low:+.3f} to {verdict.high:+.3f})."
+            f" The simplest model that comes near is {_label(advisor, verdict.alternative)}: its "
+            f"{NAMES[verdict.metric]} is worse by {abs(verdict.difference):.3f} "
+            f"({verdict.low:.3f} to {verdict.high:.3f})"
+            + (", which may be chance." if verdict.low <= 0 else ".")
         )
     return text
 
@@ -235,20 +237,24 @@ def _treatments(advisor: Advisor) -> Section:
     metrics = [
         m for m in ("cost", "balanced_accuracy", "average_precision", "brier", "log_loss") if m in board
     ]
-    rows = []
+    rows, stacked = [], ENSEMBLE in board.index
     for name, row in board.iterrows():
         cells = [_two_errors(row, m) for m in metrics]
-        rows.append([_label(advisor, str(name)), *cells, row["seconds"], row["weight"]])
-    columns = ["Treatment", *(NAMES[m] for m in metrics), "seconds", "weight in the ensemble"]
-    formats = {NAMES[m]: ".3f" for m in metrics} | {"seconds": ".1f", "weight in the ensemble": ".2f"}
+        rows.append(
+            [_label(advisor, str(name)), *cells, row["seconds"], *([row["weight"]] if stacked else [])]
+        )
+    columns = ["Treatment", *(NAMES[m] for m in metrics), "seconds", *([WEIGHT] if stacked else [])]
+    formats = {NAMES[m]: ".3f" for m in metrics} | {"seconds": ".1f", WEIGHT: ".2f"}
     emphasis = [list(board.index).index(verdict.recommended)]
     shown = [n for n in board.index if n not in CONSTANT]
     ranking = [(_label(advisor, n), _two_errors(board.loc[n], verdict.metric)) for n in shown]
     text = (
         "Every treatment was fitted on the same folds and judged on rows that it did not see, with probabilities "
-        "corrected to the class shares of the data and a threshold chosen on other folds. The ensemble weighs the "
-        "treatments by what they add to each other. Intervals are two standard errors over folds to either side."
+        "corrected to the class shares of the data and a threshold chosen on other folds. Intervals are two "
+        "standard errors over folds to either side."
     )
+    if stacked:
+        text += " The ensemble weighs the treatments by what they add to each other."
     blocks: list[Any] = [
         Text(text),
         Ranking(ranking, f"{NAMES[verdict.metric]} of every treatment".capitalize()),
@@ -262,7 +268,26 @@ def _treatments(advisor: Advisor) -> Section:
 
 def _two_errors(row: Any, metric: str) -> Interval:
     value, reach = float(row[metric]), 2 * float(row[f"{metric}_error"])
-    return Interval(value, value - reach, value + reach)
+    most = np.inf if metric in ("cost", "log_loss") else 1.0
+    return Interval(value, max(value - reach, 0.0), min(value + reach, most))
+
+
+def _diagnosis(advisor: Advisor, diagnosis: Diagnosis) -> Section:
+    """The diagnosis, and beside the theory's expectation what was measured."""
+    section = diagnosis.section()
+    if not any(finding.slug == "training_ratio" for finding in diagnosis.findings):
+        return section
+    board = advisor.leaderboard_
+    names = [n for n in ("logistic", advisor.verdict_.recommended) if n in board.index]
+    measured = " and ".join(
+        f"{_label(advisor, n)} reaches {board.loc[n, 'balanced_accuracy']:.3f}" for n in dict.fromkeys(names)
+    )
+    text = (
+        "The theory speaks of a linear model that is used as it was trained. Here every treatment is "
+        "corrected to the class shares of the data and has its threshold chosen, so that the share in "
+        f"training matters less: in balanced accuracy {measured}. Where the two differ, go by what was measured."
+    )
+    return Section(section.title, [*section.blocks, Note(text, title="What was measured")])
 
 
 def _data(advisor: Advisor, table: DataTable) -> Section:

@@ -28,6 +28,7 @@ from equipoise.datasets.thinning import thin
 PROBE_ROWS = 2_000  # a table of more than twice as many is timed on a sample first
 PROBE_ROUNDS, USUAL_ROUNDS = 15, 150
 SAFETY = 1.25
+TOO_SHORT = "the budget is too short"
 MOST_REPEATS = 4
 TUNED_KEPT = 3  # settings of one treatment that may join the ensemble beside its defaults
 
@@ -118,13 +119,13 @@ def _try(found: Found, treatment: Treatment, rows: Rows, context: Context, budge
     """One bag at the defaults, or the reason why not."""
     first = not found.bags
     if not first and budget.left <= 0:
-        found.left_out[treatment.name] = "the budget was spent"
+        found.left_out[treatment.name] = TOO_SHORT
         return
     try:
         expected = _probed_seconds(treatment, rows, context, found.folds)
         if not first and expected is not None and not budget.fits(expected):
             found.left_out[treatment.name] = (
-                f"it would take about {expected:.0f} s, and {budget.left:.0f} s were left"
+                f"{TOO_SHORT}: it would take about {expected:.0f} s, and {budget.left:.0f} s were left"
             )
             return
         started = time.monotonic()
@@ -146,7 +147,7 @@ def _try(found: Found, treatment: Treatment, rows: Rows, context: Context, budge
         )
         return
     if bag is None:
-        found.left_out[treatment.name] = "it would have taken longer than the budget allows"
+        found.left_out[treatment.name] = f"{TOO_SHORT}: it was ended"
     else:
         found.bags.append(bag)
 

@@ -9,7 +9,7 @@ from equipoise.diagnosis._contract import Answer, Sample
 from equipoise.theory.effective_number import effective_number
 
 ORDER = 10
-QUESTION = "How many rows does each class have in effect?"
+QUESTION = "Do the rows of a class repeat each other?"
 MOST = 3000
 NEAR = 0.1
 

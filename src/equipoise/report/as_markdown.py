@@ -45,7 +45,8 @@ def _text(block: Text) -> Iterator[str]:
 
 def _note(block: Note) -> Iterator[str]:
     title = block.title or {"note": "Note", "good": "Good", "warning": "Take care"}[block.level]
-    yield f"> **{escape(title)}.** {escape(block.text)}"
+    stop = "" if title.endswith(("?", "!", ".", ":")) else "."
+    yield f"> **{escape(title)}{stop}** {escape(block.text)}"
 
 
 def _headline(block: Headline) -> Iterator[str]:
