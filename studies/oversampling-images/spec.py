@@ -13,6 +13,7 @@ from equipoise._core.random import derive_seed
 from equipoise.studies.grid import Settings
 from equipoise.studies.spec import Spec
 
+from ..shared.long_tailed_images import augmentation, draw_parts
 from .page import PAPER
 
 UNITS = {"ours": 1.55, "DGC": 1.55}
@@ -46,7 +47,7 @@ def run_cell(dataset: str, method: str, seed: int, budget: int) -> dict[str, Any
     """
     from equipoise import metrics
 
-    parts = _data(dataset, seed)
+    parts = draw_parts(dataset, seed)
     start = time.process_time()
     classifier = _fitted(dataset, method, seed, budget, *parts["train"])
     found: dict[str, Any] = {"fit_cpu_seconds": time.process_time() - start}
@@ -63,33 +64,11 @@ def run_cell(dataset: str, method: str, seed: int, budget: int) -> dict[str, Any
     return found
 
 
-def _data(dataset: str, seed: int) -> dict[str, tuple[Any, Any]]:
-    from equipoise.datasets import class_counts, load_fashion_mnist, load_mnist, make_imbalanced
-
-    load = {"fashion-mnist": load_fashion_mnist, "mnist": load_mnist}[dataset]
-    stock = {"train": load("train"), "balanced": load("test"), "imbalanced": load("test")}
-    splits = {"train": "train", "balanced": "balanced_test", "imbalanced": "imbalanced_test"}
-    parts = {}
-    for name, split in splits.items():
-        counts = class_counts(f"{dataset}-mondal", split)  # type: ignore[arg-type]
-        counts = np.minimum(counts, np.bincount(stock[name].y))  # MNIST's test set has only 980 zeros
-        X, y = make_imbalanced(stock[name].X, stock[name].y, counts=counts, random_state=seed)
-        parts[name] = (X, np.asarray(y))
-    return parts
-
-
-def _augmentation(dataset: str) -> Any:
-    from equipoise.training import RandomAffine
-
-    # A mirrored shoe is a shoe, a mirrored digit is not.
-    return RandomAffine(shift=0.1, flip=True) if dataset == "fashion-mnist" else RandomAffine(0.1, 10, 0.1)
-
-
 def _fitted(dataset: str, method: str, seed: int, budget: int, X: Any, y: Any) -> Any:
     from equipoise.classifiers import AutoencoderClassifier, NeuralClassifier
     from equipoise.networks import Autoencoder
 
-    augment = _augmentation(dataset)
+    augment = augmentation(dataset)
     if method in OURS:
         epochs = _epochs(budget / UNITS["ours"], len(X))
         ours = {"epochs": epochs, "batch_size": BATCH, "augment": augment, "random_state": seed}

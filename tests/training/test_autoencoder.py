@@ -19,7 +19,6 @@ from equipoise.training import (
     TensorData,
 )
 from equipoise.training.autoencoder import (
-    GroupSampler,
     Plan,
     draw_weights,
     gradient_penalty,
@@ -27,6 +26,7 @@ from equipoise.training.autoencoder import (
     rotations,
     train_autoencoder,
 )
+from equipoise.training.samplers import GroupSampler
 
 PARTS = ("encoder", "head", "decoder", "critic", "mixer")
 

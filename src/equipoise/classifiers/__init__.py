@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from equipoise.classifiers.generative import GenerativeClassifier
     from equipoise.classifiers.meta import MetaClassifier
     from equipoise.classifiers.neural import NeuralClassifier
-    from equipoise.classifiers.presets import conditional_preset
+    from equipoise.classifiers.presets import autoencoder_preset, conditional_preset
     from equipoise.classifiers.regression import ConditionalRegressor
     from equipoise.classifiers.resampled import ResampledClassifier
 
@@ -31,6 +31,7 @@ _HOMES = {
     "MetaClassifier": "equipoise.classifiers.meta",
     "NeuralClassifier": "equipoise.classifiers.neural",
     "ResampledClassifier": "equipoise.classifiers.resampled",
+    "autoencoder_preset": "equipoise.classifiers.presets",
     "conditional_preset": "equipoise.classifiers.presets",
     "plot_densities": "equipoise.classifiers.conditional_pictures",
     "plot_map": "equipoise.classifiers.conditional_pictures",
@@ -47,6 +48,7 @@ __all__ = [
     "MetaClassifier",
     "NeuralClassifier",
     "ResampledClassifier",
+    "autoencoder_preset",
     "conditional_preset",
     "plot_densities",
     "plot_map",

@@ -42,8 +42,9 @@ class AutoencoderClassifier(_NetworkClassifier):
 
     Encoder, decoder, critic, mixer and a linear classifier learn together. Every batch is balanced over the
     classes; latents of one class are mixed, z' = Σ αᵢ·zᵢ, and the classifier must give the mixes the class
-    of their parents. A mixer may look for weights that make this hard; the decoder keeps the latent from
-    collapsing to a point a class.
+    of their parents. A mixer may look for weights that make this hard. The decoder is there to keep the latent
+    from collapsing to a point a class, which it does with Eq 7 as printed (``plan_params={"reduction": "sum"}``);
+    under the mean that the authors ran its pull is too weak to be seen (``report`` shows the scatter).
 
     Parameters
     ----------
@@ -59,13 +60,18 @@ class AutoencoderClassifier(_NetworkClassifier):
         t, latents in a mix.
     mixing : {"uniform", "learned", "beta"}
         Weights uniform on the simplex, from the mixer (the paper's), or Beta(2, 2).
+    batches : {"balanced", "natural"}
+        Every class equally often, as in the authors' runs, or as often as in the data. Natural batches learn the
+        data's own prior (``training_prior_``).
     classify, oversample, decode, adversarial : bool
         The parts of the method, each of which can be switched off; see
         :class:`~equipoise.training.autoencoder.Plan`.
+    critic_told : bool
+        Whether the critic knows the class; Eq 5's does not, the authors' does.
     plan_params : dict, optional
         Other weights and rates of the plan, such as ``{"mae_weight": 0.01, "critic_rate": 5}``.
     epochs, batch_size : int
-        An epoch draws as many rows as there are, the classes equally often.
+        An epoch draws as many rows as there are.
     lr, weight_decay : float
         Of encoder and classifier.
     schedule : str or callable
@@ -99,9 +105,8 @@ class AutoencoderClassifier(_NetworkClassifier):
     decoder also learns to reconstruct (``decoder_mae``), only a share of every tenth batch is decoded, and the
     critic plays rarely, so that the parts that classify get most of the time. A wrong class's score is linear in
     the mixing weights, so a learned mixer ends near the corners of the simplex, where a mix is hardly new; on
-    images that were not tested on, uniform weights did better. The paper's own schedule is ``mixing="learned"``,
-    ``plan_params={"decoder_mae": 0, "decode_share": 1, "decode_rate": 1, "decoder_rate": 4, "critic_rate": 5,
-    "lr": 2e-4}`` with ``size="paper"``, ``lr=2e-4``, ``weight_decay=5``, ``schedule="constant"``.
+    images that were not tested on, uniform weights did better. The paper's own settings and schedule are
+    :func:`~equipoise.classifiers.autoencoder_preset`; such a run is one for a GPU.
 
     References
     ----------
@@ -130,10 +135,12 @@ class AutoencoderClassifier(_NetworkClassifier):
         module: Any = None,
         n_mixed: int = 2,
         mixing: str = "uniform",
+        batches: str = "balanced",
         classify: bool = True,
         oversample: bool = True,
         decode: bool = True,
         adversarial: bool = True,
+        critic_told: bool = True,
         plan_params: dict[str, Any] | None = None,
         epochs: int = 50,
         batch_size: int = 64,
@@ -157,10 +164,12 @@ class AutoencoderClassifier(_NetworkClassifier):
         self.module = module
         self.n_mixed = n_mixed
         self.mixing = mixing
+        self.batches = batches
         self.classify = classify
         self.oversample = oversample
         self.decode = decode
         self.adversarial = adversarial
+        self.critic_told = critic_told
         self.plan_params = plan_params
         self.epochs = epochs
         self.batch_size = batch_size
@@ -222,7 +231,8 @@ class AutoencoderClassifier(_NetworkClassifier):
         self.network_ = network.cpu().eval()
         self.history_ = pd.DataFrame(run.history)
         self.data_prior_ = targets.prior()
-        self.training_prior_ = np.full(len(self.classes_), 1 / len(self.classes_))
+        even = np.full(len(self.classes_), 1 / len(self.classes_))
+        self.training_prior_ = even if plan.batches == "balanced" else self.data_prior_
         return self
 
     def _plan(self) -> Plan:
@@ -230,6 +240,7 @@ class AutoencoderClassifier(_NetworkClassifier):
             classify=self.classify,
             oversample=self.oversample,
             mixing=self.mixing,
+            batches=self.batches,
             decode=self.decode,
             adversarial=self.adversarial,
             **(self.plan_params or {}),
@@ -242,6 +253,7 @@ class AutoencoderClassifier(_NetworkClassifier):
             latent=self.latent,
             size=self.size,
             n_mixed=self.n_mixed,
+            critic_told=self.critic_told,
             encoder=self.module,
         )
 
@@ -281,8 +293,9 @@ class AutoencoderClassifier(_NetworkClassifier):
     def report(self, X: npt.ArrayLike, y: npt.ArrayLike, *, random_state: Any = 0) -> Report:
         """What the paper's propositions say of this very latent space, measured on (X, y).
 
-        Label preservation (Prop 1), the variance of the empirical risk with and without mixing (Prop 2,
-        corrected), the Lipschitz bound (Prop 4), and a picture of the latent space.
+        Label preservation (Prop 1), the scatter within and between classes, the variance and the bias of the
+        empirical risk under the fitted mixing, by resampling (Props 2 and 3 promise what these do not show), the
+        Lipschitz bound (Prop 4), and a picture of the latent space.
         """
         from equipoise.classifiers.latent_report import latent_report
 

@@ -45,13 +45,16 @@ class Autoencoder(FeaturesAndHead):
     n_classes : int
         Number of logits. Decoder, critic and mixer are told the class.
     latent : int, optional
-        m, the width of the latent: 64 for images and 8 for tables by default, as in the paper.
+        m, the width of the latent: 64 for images and 8 for tables by default. The paper has 64 for gray images,
+        128 or 256 for color and 8 for tables.
     size : {"small", "paper"}
         Channels for a CPU, or the paper's.
     n_mixed : int
         t, how many latents a mix has.
     dropout : float, optional
         Share dropped in encoder and mixer; 0.4 in the paper, 0.2 where small.
+    critic_told : bool
+        Whether the critic is told the class, as in the authors' runs; Eq 5 and Table 17 have one that is not.
     encoder : module, name or factory, optional
         In place of the paper's, as for :func:`~equipoise.networks.build_network`; its head gives the latent.
 
@@ -75,6 +78,7 @@ class Autoencoder(FeaturesAndHead):
         size: str = "small",
         n_mixed: int = 2,
         dropout: float | None = None,
+        critic_told: bool = True,
         encoder: Any = None,
     ) -> None:
         check_choice("size", size, _IMAGE)
@@ -84,6 +88,8 @@ class Autoencoder(FeaturesAndHead):
         self.input_shape = tuple(int(width) for width in input_shape)
         self.n_classes, self.latent = n_classes, self_latent
         self.n_mixed = check_integer("n_mixed", n_mixed, low=2)
+        self.critic_told = critic_told
+        told = n_classes if critic_told else 0
         widths = (_IMAGE if image else _TABLE)[size]
         dropped = float(
             check_in_range("dropout", widths.dropout if dropout is None else dropout, 0, 1, closed="left")
@@ -92,7 +98,7 @@ class Autoencoder(FeaturesAndHead):
             shape = check_image_shape(input_shape, 4)
             self.encoder: nn.Module = _image_encoder(shape, self.latent, widths, dropped)
             self.decoder: nn.Module = _ImageDecoder(shape, self.latent + n_classes, widths)
-            self.critic: nn.Module = _Critic(_image_maps(shape, widths), shape, n_classes, (widths.dense,))
+            self.critic: nn.Module = _Critic(_image_maps(shape, widths), shape, told, (widths.dense,))
         else:
             columns = self.input_shape[0]
             self.encoder = nn.Sequential(
@@ -103,7 +109,7 @@ class Autoencoder(FeaturesAndHead):
                 *_dense([self.latent + n_classes, widths.first, widths.second], nn.ReLU()),
                 nn.Linear(widths.second, columns),
             )
-            self.critic = _Critic(nn.Identity(), self.input_shape, n_classes, (widths.dense,) * 3)
+            self.critic = _Critic(nn.Identity(), self.input_shape, told, (widths.dense,) * 3)
         if encoder is not None:
             self.encoder = build_network(encoder, self.input_shape, self.latent)
         mixed = self.latent * (self.n_mixed + 1) + n_classes
@@ -123,8 +129,8 @@ class Autoencoder(FeaturesAndHead):
         return decoded
 
     def criticize(self, x: Tensor, codes: Tensor) -> Tensor:
-        """C(x, y), one number a sample, not bounded."""
-        verdict: Tensor = self.critic(x, self._told(codes))
+        """C(x, y) or C(x), one number a sample, not bounded."""
+        verdict: Tensor = self.critic(x, self._told(codes)[:, : None if self.critic_told else 0])
         return verdict
 
     def mix_weights(self, groups: Tensor, codes: Tensor, noise: Tensor | None = None) -> Tensor:
@@ -213,15 +219,13 @@ class _ImageDecoder(nn.Module):
 class _Critic(nn.Module):
     """No batch norm: the gradient penalty is one of each sample alone."""
 
-    def __init__(
-        self, maps: nn.Module, shape: tuple[int, ...], n_classes: int, dense: tuple[int, ...]
-    ) -> None:
+    def __init__(self, maps: nn.Module, shape: tuple[int, ...], n_told: int, dense: tuple[int, ...]) -> None:
         super().__init__()
         self.maps = maps
         with torch.no_grad():
             flat = maps(torch.zeros(1, *shape)).numel()
         layers: list[nn.Module] = []
-        for fan_in, fan_out in pairwise((flat + n_classes, *dense)):
+        for fan_in, fan_out in pairwise((flat + n_told, *dense)):
             layers += [nn.Linear(fan_in, fan_out), nn.LeakyReLU(0.2)]
         self.dense = nn.Sequential(*layers, nn.Linear(dense[-1], 1))
 

@@ -93,9 +93,10 @@ class BAGAN(NeuralSampler):
     def _train(self, inputs: torch.Tensor, targets: torch.Tensor, seed: int) -> None:
         import torch
 
+        from equipoise.networks.bagan import BalancingGAN, ClassGaussians
         from equipoise.networks.encoders import EncoderDecoder, encode
         from equipoise.training import TensorData, fit
-        from equipoise.training.rivals import BAGANStep, BalancingGAN, ClassGaussians, ReconstructionStep
+        from equipoise.training.generators import BAGANStep, ReconstructionStep
 
         pair = EncoderDecoder(tuple(inputs.shape[1:]), self.latent, self.widths, "tanh")
         size = max(2, self.batch_size)

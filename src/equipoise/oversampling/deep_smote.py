@@ -90,7 +90,7 @@ class DeepSMOTE(NeuralSampler):
 
         from equipoise.networks.encoders import EncoderDecoder
         from equipoise.training import TensorData, fit
-        from equipoise.training.rivals import DeepSMOTEStep
+        from equipoise.training.generators import DeepSMOTEStep
 
         network = EncoderDecoder(tuple(inputs.shape[1:]), self.latent, self.widths, "sigmoid")
         run = fit(

@@ -87,8 +87,9 @@ class GAMO(NeuralSampler):
         self.verbose = verbose
 
     def _train(self, inputs: torch.Tensor, targets: torch.Tensor, seed: int) -> None:
+        from equipoise.networks.gamo import Players
         from equipoise.training import TensorData, fit
-        from equipoise.training.rivals import GAMOStep, Players
+        from equipoise.training.generators import GAMOStep
 
         flat = inputs.flatten(1)
         points = [flat[targets == code] for code in range(int(targets.max()) + 1)]

@@ -15,12 +15,14 @@ from equipoise._core.checks import check_choice, check_in_range, check_integer, 
 from equipoise.networks.autoencoder import Autoencoder
 from equipoise.training.augment import AdaptiveAugmentation
 from equipoise.training.data import Batch, TensorData
+from equipoise.training.samplers import GroupSampler
 from equipoise.training.steps import Outcome
 
 if TYPE_CHECKING:
     from equipoise.training.loop import Run
 
 MIXINGS = ("uniform", "learned", "beta")
+BATCHES = ("balanced", "natural")
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,13 @@ class Plan:
         Classify mixes of latents too (Eq 1).
     mixing : {"uniform", "learned", "beta"}
         Weights uniform on the simplex, from the mixer (Eq 3), or Dirichlet(2, …, 2), which is Beta(2, 2) for two.
+    batches : {"balanced", "natural"}
+        Groups from every class equally often, or as often as the class is in the data.
+    reduction : {"mean", "sum"}
+        How Eqs 6 and 7 add up. ``"mean"`` is what the authors ran: over rows and mixes alike, and over pixels.
+        ``"sum"`` is what they print: t rows and one mix a group, and the L1 norm over the pixels. Both are
+        divided by the number of cross-entropies of a group (t + 1 with mixes), which leaves the scale of
+        the learning rate; at 28 × 28 pixels the reconstruction then pulls 523 times as hard.
     decode : bool
         Reconstruct (Eq 7). Without it there is neither decoder nor critic.
     adversarial : bool
@@ -58,11 +67,27 @@ class Plan:
         those. The paper's runs have 4 and 5.
     lr : float
         Learning rate of decoder, critic and mixer.
+    wrong_label : {"shuffled", "other"}
+        What the mixer aims at: the batch's labels in another order, as the authors ran it, or always a class
+        other than the parents' (j ≠ i in Eq 3).
+    mixed_classes : {"all", "minority"}
+        Whose mixes are classified: those of every class, or of the classes below the largest (S_imb).
+    mixer_gradient : bool
+        Let the encoder's gradient pass through the mixer's weights, as in the authors' runs.
+    fakes : {"mixes", "both"}
+        What the critic judges and the decoder answers for: decoded mixes, or reconstructions too.
+    clean_targets : bool
+        Reconstruct the image as it was before its augmentation.
+    joint_decoder_step : bool
+        Give the decoder's cross-entropy a step of its own with every update of the encoder, and leave the critic
+        alone in the adversarial step.
     """
 
     classify: bool = True
     oversample: bool = True
     mixing: str = "uniform"
+    batches: str = "balanced"
+    reduction: str = "mean"
     decode: bool = True
     adversarial: bool = True
     clf_weight: float = 5.0
@@ -75,9 +100,20 @@ class Plan:
     decoder_rate: float = 0.1
     critic_rate: float = 1.0
     lr: float = 5e-4
+    wrong_label: str = "shuffled"
+    mixed_classes: str = "all"
+    mixer_gradient: bool = False
+    fakes: str = "mixes"
+    clean_targets: bool = False
+    joint_decoder_step: bool = False
 
     def __post_init__(self) -> None:
         check_choice("mixing", self.mixing, MIXINGS)
+        check_choice("batches", self.batches, BATCHES)
+        check_choice("reduction", self.reduction, ("mean", "sum"))
+        check_choice("wrong_label", self.wrong_label, ("shuffled", "other"))
+        check_choice("mixed_classes", self.mixed_classes, ("all", "minority"))
+        check_choice("fakes", self.fakes, ("mixes", "both"))
         for name in ("clf_weight", "mae_weight", "decoder_mae", "decoder_ce", "penalty"):
             check_in_range(name, getattr(self, name), 0)
         for name in ("decode_share", "decode_rate"):
@@ -87,56 +123,6 @@ class Plan:
         check_positive("lr", self.lr)
         if not self.classify and not self.decode:
             raise ValueError("nothing is left to train the encoder by: classify and decode are both off")
-
-
-class GroupSampler:
-    """Batches of whole groups: ``n_mixed`` consecutive rows of one class, the classes equally often.
-
-    Within a class every row comes once before any comes again; with weights, rows are drawn in proportion.
-
-    Examples
-    --------
-    >>> targets = torch.tensor([0] * 9 + [1])
-    >>> order = GroupSampler(targets, n_mixed=2, batch_size=8).order(torch.Generator().manual_seed(0))
-    >>> groups = targets[order].reshape(-1, 2)
-    >>> bool((groups[:, 0] == groups[:, 1]).all()), groups[:, 0].bincount().tolist()
-    (True, [4, 4])
-    """
-
-    def __init__(self, targets: Tensor, n_mixed: int, batch_size: int, weight: Tensor | None = None) -> None:
-        self.n_mixed, self.batch_size = n_mixed, batch_size
-        if batch_size % n_mixed:
-            raise ValueError(f"batch_size must be a multiple of n_mixed = {n_mixed}, got {batch_size}")
-        targets = targets.cpu()
-        present = targets.bincount().nonzero().flatten().tolist()
-        self._rows = [torch.nonzero(targets == code).flatten() for code in present]
-        self._chances = None if weight is None else [weight.cpu()[rows] for rows in self._rows]
-        self.batches = -(-len(targets) // batch_size)
-        self.shares = (targets.bincount() > 0).double().div(len(present)).numpy()
-
-    def order(self, generator: torch.Generator) -> Tensor:
-        return self.draw(self.batches, generator)
-
-    def draw(self, batches: int, generator: torch.Generator) -> Tensor:
-        """Rows of so many batches."""
-        n_groups, n_classes = batches * self.batch_size // self.n_mixed, len(self._rows)
-        turns = [torch.randperm(n_classes, generator=generator) for _ in range(-(-n_groups // n_classes))]
-        classes = torch.cat(turns)[:n_groups]
-        order = torch.empty(n_groups, self.n_mixed, dtype=torch.long)
-        for code in range(n_classes):
-            mine = classes == code
-            order[mine] = self._of_class(code, int(mine.sum()) * self.n_mixed, generator).reshape(
-                -1, self.n_mixed
-            )
-        return order.flatten()
-
-    def _of_class(self, code: int, count: int, generator: torch.Generator) -> Tensor:
-        rows = self._rows[code]
-        if self._chances is not None and count:
-            return rows[torch.multinomial(self._chances[code], count, replacement=True, generator=generator)]
-        rounds = -(-count // len(rows))
-        turns = [torch.randperm(len(rows), generator=generator) for _ in range(rounds)]
-        return rows[torch.cat(turns)[:count]] if turns else rows[:0]
 
 
 def rotations(groups: Tensor) -> Tensor:
@@ -209,12 +195,12 @@ class AutoencoderStep:
         labels = batch.labels()
         optimizer.zero_grad()
         z = net.features(batch.inputs)
-        loss, accuracy, mixes, mixed_labels = self._classify(net, z, labels)
+        loss, accuracy, mixes = self._classify(net, z, labels)
         total = plan.clf_weight * loss
         metrics = {"accuracy": accuracy}
         if plan.decode:
             if self._due(plan.decode_rate, self.updates):
-                self.mae, pull = self._reconstruct(net, z, batch.inputs, labels)
+                self.mae, pull = self._reconstruct(net, z, self._images(batch), labels)
                 total = total + pull
             metrics["mae"] = self.mae
         total.backward()  # type: ignore[no-untyped-call]
@@ -222,7 +208,7 @@ class AutoencoderStep:
         if "mixer" in self._optimizers:
             self._update_mixer(net, z.detach(), labels)
         if plan.decode and plan.adversarial:
-            self._play(net, batch, mixes.detach(), mixed_labels)
+            self._play(net, batch, z.detach(), mixes.detach(), labels)
         self.updates += 1
         return Outcome(loss.detach(), metrics)
 
@@ -231,22 +217,43 @@ class AutoencoderStep:
 
     def _weights(self, net: Autoencoder, groups: Tensor, codes: Tensor) -> Tensor:
         if self.plan.mixing == "learned":
-            with torch.no_grad():
-                return net.mix_weights(groups.detach(), codes)
+            with torch.set_grad_enabled(self.plan.mixer_gradient and torch.is_grad_enabled()):
+                return net.mix_weights(groups, codes)
         return draw_weights(self.plan.mixing, len(groups), groups.shape[1]).to(groups)
 
-    def _classify(self, net: Autoencoder, z: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Eq 6 as a mean, over the latents and their mixes; a group's rows have one label, so its mixes do."""
-        known = z if self.plan.classify else z.detach()
+    def _classify(self, net: Autoencoder, z: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Eq 6 over the latents and their mixes; a group's rows have one label, so its mixes do."""
+        plan = self.plan
+        known = z if plan.classify else z.detach()
         mixes = known
         logits, codes = net.head(known), labels
-        if self.plan.oversample:
+        if plan.oversample:
             groups = self._groups(known)
             mixes = mix(groups, self._weights(net, groups, labels))
             logits, codes = torch.cat([logits, net.head(mixes)]), torch.cat([labels, labels])
         with torch.no_grad():
             accuracy = (logits[: len(labels)].argmax(dim=1) == labels).float().mean()
-        return F.cross_entropy(logits, codes), accuracy, mixes, labels
+        if not plan.oversample or (plan.reduction == "mean" and plan.mixed_classes == "all"):
+            return F.cross_entropy(logits, codes), accuracy, mixes
+        share = torch.cat([torch.ones_like(labels), self._mixed(labels)]).to(logits)
+        if plan.reduction == "sum":  # a group's t cyclic orders share its one printed term
+            share[len(labels) :] /= self.sampler.n_mixed
+        each = F.cross_entropy(logits, codes, reduction="none")
+        return (each * share).sum() / share.sum(), accuracy, mixes
+
+    def _mixed(self, labels: Tensor) -> Tensor:
+        """Whether the mixes of each label are classified."""
+        if self.plan.mixed_classes == "all":
+            return torch.ones_like(labels)
+        assert self._run is not None
+        assert self._run.data.targets is not None
+        counts = self._run.data.targets.bincount()
+        return (counts < counts.max())[labels].to(labels)
+
+    def _images(self, batch: Batch) -> Tensor:
+        """What is to be reconstructed: the batch as the encoder saw it, or as it was before."""
+        assert self._run is not None
+        return self._run.data.inputs[batch.index] if self.plan.clean_targets else batch.inputs
 
     def _reconstruct(self, net: Autoencoder, z: Tensor, x: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """Eq 7: the encoder is pulled by λ_mae, the decoder by its own weight."""
@@ -257,7 +264,11 @@ class AutoencoderStep:
         decoder.zero_grad()
         mae.backward()  # type: ignore[no-untyped-call]
         assert latent.grad is not None
-        pull = plan.mae_weight * (latent.grad * z[:some]).sum()  # the same gradient as λ·MAE has in z
+        weight = plan.mae_weight
+        if plan.reduction == "sum":
+            t = self.sampler.n_mixed
+            weight *= x[0].numel() * (t / (t + 1) if plan.oversample else 1)
+        pull = weight * (latent.grad * z[:some]).sum()  # the same gradient as λ·MAE has in z
         if plan.decoder_mae:
             for parameter in net.decoder.parameters():
                 if parameter.grad is not None:
@@ -271,12 +282,16 @@ class AutoencoderStep:
         return min(rows, max(2 * t, round(rows * self.plan.decode_share / t) * t))
 
     def _update_mixer(self, net: Autoencoder, z: Tensor, labels: Tensor) -> None:
-        """Eq 3: weights that make a mix look like another class; a shuffle of the labels says which."""
+        """Eq 3: weights that make a mix look like another class."""
         optimizer, groups = self._optimizers["mixer"], self._groups(z)
         optimizer.zero_grad()
         mixes = mix(groups, net.mix_weights(groups, labels))
         logits = F.linear(mixes, net.head.weight.detach(), net.head.bias.detach())
-        wrong = labels[torch.randperm(len(labels), device=labels.device)]
+        if self.plan.wrong_label == "other":
+            away = torch.randint(1, net.n_classes, labels.shape, device=labels.device)
+            wrong = (labels + away) % net.n_classes
+        else:
+            wrong = labels[torch.randperm(len(labels), device=labels.device)]
         F.cross_entropy(logits, wrong).backward()  # type: ignore[no-untyped-call]
         optimizer.step()
 
@@ -284,17 +299,25 @@ class AutoencoderStep:
         """How many updates at this rate come with the next one of the encoder; the first comes at once."""
         return math.ceil((before + 1) * rate) - math.ceil(before * rate)
 
-    def _play(self, net: Autoencoder, batch: Batch, mixes: Tensor, labels: Tensor) -> None:
+    def _play(self, net: Autoencoder, batch: Batch, z: Tensor, mixes: Tensor, labels: Tensor) -> None:
         """The critic's and the decoder's turns; what is due follows from the count of updates."""
         plan, some = self.plan, self._some(len(mixes))
-        now = (batch.inputs[:some], mixes[:some], labels[:some])
+        now = self._decoded(batch.inputs[:some], z[:some], mixes[:some], labels[:some])
         chance = batch.generator
+        if plan.joint_decoder_step and plan.decoder_ce:
+            self._update_decoder(net, *now[1:], chance, "decoder")
         for turn in range(self._due(plan.decoder_rate, self.updates)):
             played = math.ceil(self.updates * plan.decoder_rate) + turn
             for again in range(self._due(plan.critic_rate, played)):
                 fresh = turn or again
                 self._update_critic(net, *(self._fresh(net, some, chance) if fresh else now), chance)
-            self._update_decoder(net, *now[1:], chance)
+            self._update_decoder(net, *now[1:], chance, "adversary")
+
+    def _decoded(self, x: Tensor, z: Tensor, mixes: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Reals, the latents whose decodings stand against them, and the labels of both."""
+        if self.plan.fakes == "mixes":
+            return x, mixes, labels
+        return torch.cat([x, x]), torch.cat([mixes, z]), torch.cat([labels, labels])
 
     @torch.no_grad()
     def _fresh(
@@ -308,9 +331,10 @@ class AutoencoderStep:
         if run.augment is not None:
             x = run.augment(x, generator)
         net.encoder.eval()
-        groups = self._groups(net.features(x))
+        z = net.features(x)
         net.encoder.train()
-        return x, mix(groups, self._weights(net, groups, labels)), labels
+        groups = self._groups(z)
+        return self._decoded(x, z, mix(groups, self._weights(net, groups, labels)), labels)
 
     def _changed(self, fake: Tensor, generator: torch.Generator) -> Tensor:
         """Fakes, augmented as reals are where the augmentation follows the critic."""
@@ -340,21 +364,22 @@ class AutoencoderStep:
         optimizer.step()
 
     def _update_decoder(
-        self, net: Autoencoder, mixes: Tensor, labels: Tensor, generator: torch.Generator
+        self, net: Autoencoder, z: Tensor, labels: Tensor, generator: torch.Generator, step: str
     ) -> None:
         """Eq 4, and the cross-entropy of what the encoder and the classifier make of the fakes."""
-        optimizer = self._optimizers["adversary"]
-        optimizer.zero_grad()
-        fake = self._changed(net.decode(mixes, labels), generator)
-        loss = -net.criticize(fake, labels).mean()
-        if self.plan.decoder_ce:
+        joint = self.plan.joint_decoder_step
+        fake = self._changed(net.decode(z, labels), generator)
+        loss = torch.zeros((), device=fake.device)
+        if step == "adversary":
+            loss = loss - net.criticize(fake, labels).mean()
+        if self.plan.decoder_ce and (step == "decoder" or not joint):
             net.encoder.eval()  # its running statistics are of reals
             loss = loss + self.plan.decoder_ce * F.cross_entropy(net(fake), labels)
             net.encoder.train()
         grads = torch.autograd.grad(loss, list(net.decoder.parameters()))
         for parameter, grad in zip(net.decoder.parameters(), grads, strict=True):
             parameter.grad = grad
-        optimizer.step()
+        self._optimizers[step].step()
 
     def state_dict(self) -> dict[str, Any]:
         return {
@@ -387,7 +412,7 @@ def train_autoencoder(
     fabric: Any = None,
     verbose: bool | None = None,
 ) -> Run:
-    """Train by the plan with balanced batches of groups; returns the run.
+    """Train by the plan with batches of groups; returns the run.
 
     ``batch_size`` is rounded up to whole groups."""
     from equipoise.training.loop import fit
@@ -396,7 +421,7 @@ def train_autoencoder(
         raise ValueError("the class-preserving auto-encoder needs targets")
     t = network.n_mixed
     batch_size = -(-check_integer("batch_size", batch_size, low=2 * t) // t) * t
-    sampler = GroupSampler(data.targets, network.n_mixed, batch_size, data.weight)
+    sampler = GroupSampler(data.targets, t, batch_size, data.weight, natural=plan.batches == "natural")
     parameters = [*network.encoder.parameters(), *network.head.parameters()]
     optimizer = torch.optim.AdamW(
         parameters,

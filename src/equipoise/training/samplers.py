@@ -140,3 +140,71 @@ def class_shares(sampler: Any, counts: FloatArray) -> FloatArray:
     if len(shares) != len(counts):
         raise ValueError(f"sampler must give a share for each of {len(counts)} classes, got {len(shares)}")
     return shares
+
+
+class GroupSampler:
+    """Batches of whole groups: ``n_mixed`` consecutive rows of one class.
+
+    The classes come equally often or, if ``natural``, as often as in the data. Within a class every row comes once
+    before any comes again; with weights, rows are drawn in proportion.
+
+    Examples
+    --------
+    >>> targets = torch.tensor([0] * 9 + [1])
+    >>> order = GroupSampler(targets, n_mixed=2, batch_size=8).order(torch.Generator().manual_seed(0))
+    >>> groups = targets[order].reshape(-1, 2)
+    >>> bool((groups[:, 0] == groups[:, 1]).all()), groups[:, 0].bincount().tolist()
+    (True, [4, 4])
+    """
+
+    def __init__(
+        self,
+        targets: Tensor,
+        n_mixed: int,
+        batch_size: int,
+        weight: Tensor | None = None,
+        *,
+        natural: bool = False,
+    ) -> None:
+        self.n_mixed, self.batch_size = n_mixed, batch_size
+        if batch_size % n_mixed:
+            raise ValueError(f"batch_size must be a multiple of n_mixed = {n_mixed}, got {batch_size}")
+        targets = targets.cpu()
+        present = targets.bincount().nonzero().flatten().tolist()
+        self._rows = [torch.nonzero(targets == code).flatten() for code in present]
+        self._chances = None if weight is None else [weight.cpu()[rows] for rows in self._rows]
+        self.batches = -(-len(targets) // batch_size)
+        self.shares = (targets.bincount() > 0).double().div(len(present)).numpy()
+        self._frequency = None
+        if natural:
+            mass = torch.ones(len(targets)) if weight is None else weight.cpu()
+            self._frequency = torch.stack([mass[rows].sum() for rows in self._rows]).double()
+            self._frequency /= self._frequency.sum()
+            self.shares[present] = self._frequency.numpy()
+
+    def order(self, generator: torch.Generator) -> Tensor:
+        return self.draw(self.batches, generator)
+
+    def draw(self, batches: int, generator: torch.Generator) -> Tensor:
+        """Rows of so many batches."""
+        n_groups, n_classes = batches * self.batch_size // self.n_mixed, len(self._rows)
+        if self._frequency is None:
+            turns = [torch.randperm(n_classes, generator=generator) for _ in range(-(-n_groups // n_classes))]
+            classes = torch.cat(turns)[:n_groups]
+        else:
+            classes = torch.multinomial(self._frequency, n_groups, replacement=True, generator=generator)
+        order = torch.empty(n_groups, self.n_mixed, dtype=torch.long)
+        for code in range(n_classes):
+            mine = classes == code
+            order[mine] = self._of_class(code, int(mine.sum()) * self.n_mixed, generator).reshape(
+                -1, self.n_mixed
+            )
+        return order.flatten()
+
+    def _of_class(self, code: int, count: int, generator: torch.Generator) -> Tensor:
+        rows = self._rows[code]
+        if self._chances is not None and count:
+            return rows[torch.multinomial(self._chances[code], count, replacement=True, generator=generator)]
+        rounds = -(-count // len(rows))
+        turns = [torch.randperm(len(rows), generator=generator) for _ in range(rounds)]
+        return rows[torch.cat(turns)[:count]] if turns else rows[:0]

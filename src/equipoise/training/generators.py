@@ -1,4 +1,4 @@
-"""Training of the oversamplers that the class-preserving auto-encoder is compared with, each as a step."""
+"""Training of the samplers DeepSMOTE, GAMO and BAGAN, each as a step."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
-from equipoise.networks.encoders import EncoderDecoder, encoder
+from equipoise.networks.bagan import BalancingGAN
+from equipoise.networks.gamo import Players
 from equipoise.training.data import Batch
 from equipoise.training.steps import Outcome
 
@@ -50,66 +51,6 @@ class DeepSMOTEStep:
         return Outcome(
             (loss + penalty).detach(), {"reconstruction": loss.detach(), "penalty": penalty.detach()}
         )
-
-
-class ConvexGenerator(nn.Module):
-    """GAMO's generator: noise and class to a softmax over all points of that class, hence a convex mix of them.
-
-    A trunk that the classes share (the conditional transient mapping unit) feeds one output layer a class (its
-    instance generation unit).
-    """
-
-    def __init__(self, points: list[Tensor], noise: int = 100, width: int = 256) -> None:
-        super().__init__()
-        self.noise, self.n_classes = noise, len(points)
-        self.trunk = nn.Sequential(
-            nn.Linear(noise + self.n_classes, width),
-            nn.BatchNorm1d(width),
-            nn.LeakyReLU(0.1),
-            nn.Linear(width, 64),
-            nn.BatchNorm1d(64),
-            nn.LeakyReLU(0.1),
-        )
-        self.units = nn.ModuleList(nn.Linear(64, len(rows)) for rows in points)
-        self._points = points
-
-    def weights(self, noise: Tensor, code: int) -> Tensor:
-        """How much of each point of the class goes in."""
-        told = F.one_hot(torch.full((len(noise),), code), self.n_classes).to(noise)
-        return F.softmax(self.units[code](self.trunk(torch.cat([noise, told], dim=1))), dim=1)
-
-    def forward(self, noise: Tensor, codes: Tensor) -> Tensor:
-        made = torch.zeros(len(noise), self._points[0].shape[1])
-        told = F.one_hot(codes, self.n_classes).to(noise)
-        shared = self.trunk(torch.cat([noise, told], dim=1))
-        for code in torch.unique(codes).tolist():
-            mine = codes == code
-            made[mine] = F.softmax(self.units[code](shared[mine]), dim=1) @ self._points[code]
-        return made
-
-
-class Players(nn.Module):
-    """GAMO's three players: classifier, conditional discriminator, generator."""
-
-    def __init__(self, points: list[Tensor], width: int = 256) -> None:
-        super().__init__()
-        columns, n_classes = points[0].shape[1], len(points)
-        self.n_classes = n_classes
-        self.classifier = encoder((columns,), n_classes, (width, width // 2))
-        self.discriminator = encoder((columns + n_classes,), 1, (width, width // 2))
-        self.generator = ConvexGenerator(points, width=width)
-
-    def judge(self, x: Tensor, codes: Tensor) -> Tensor:
-        told = F.one_hot(codes, self.n_classes).to(x)
-        verdict: Tensor = torch.sigmoid(self.discriminator(torch.cat([x, told], dim=1))).squeeze(1)
-        return verdict
-
-    def classify(self, x: Tensor) -> Tensor:
-        return torch.sigmoid(self.classifier(x))
-
-    def forward(self, x: Tensor) -> Tensor:
-        logits: Tensor = self.classifier(x)
-        return logits
 
 
 class GAMOStep:
@@ -166,44 +107,6 @@ class GAMOStep:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         for name, part in self._optimizers.items():
             part.load_state_dict(state[name])
-
-
-class ClassGaussians:
-    """A full-covariance normal a class in a latent space; BAGAN draws its generator's input from them."""
-
-    def __init__(self, latents: Tensor, codes: Tensor) -> None:
-        self.means, self.roots = {}, {}
-        z = latents.double()
-        ridge = 1e-6 * float(z.var(dim=0).mean()) + 1e-12
-        for code in torch.unique(codes).tolist():
-            own = z[codes == code]
-            self.means[code] = own.mean(dim=0)
-            spread = own.T.cov() if len(own) > 1 else torch.zeros(z.shape[1], z.shape[1])
-            values, vectors = torch.linalg.eigh(spread.reshape(z.shape[1], z.shape[1]).double())
-            self.roots[code] = vectors * (values.clamp_min(0) + ridge).sqrt()
-
-    def draw(self, codes: Tensor) -> Tensor:
-        z = torch.empty(len(codes), len(next(iter(self.means.values()))))
-        for code in torch.unique(codes).tolist():
-            mine = codes == code
-            noise = torch.randn(int(mine.sum()), z.shape[1], dtype=torch.float64)
-            z[mine] = (self.means[code] + noise @ self.roots[code].T).float()
-        return z
-
-
-class BalancingGAN(nn.Module):
-    """BAGAN's players, begun from a trained auto-encoder: its decoder generates, its encoder discriminates."""
-
-    def __init__(self, pair: EncoderDecoder, n_classes: int) -> None:
-        super().__init__()
-        self.generator, self.n_classes = pair.decoder, n_classes
-        self.discriminator = nn.Sequential(
-            pair.encoder, nn.LeakyReLU(0.2), nn.Linear(pair.latent, n_classes + 1)
-        )
-
-    def forward(self, x: Tensor) -> Tensor:
-        logits: Tensor = self.discriminator(x)
-        return logits
 
 
 class BAGANStep:

@@ -11,7 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_validate
 
 from equipoise.oversampling import BAGAN, GAMO, DeepSMOTE
-from equipoise.training.rivals import ClassGaussians, ConvexGenerator
+from equipoise.networks.bagan import ClassGaussians
+from equipoise.networks.gamo import ConvexGenerator
 from sampler_cases import blobs, mixed
 
 pytestmark = pytest.mark.filterwarnings("ignore::equipoise.oversampling.LowQualityWarning")

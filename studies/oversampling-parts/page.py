@@ -1,0 +1,65 @@
+"""The page of the parts: a table of all combinations, and what each part adds, seed by seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from equipoise.report import Block, Section, Table, Text
+from equipoise.studies import Spec
+
+from ..shared.tables import spread
+
+PARTS = {"batches": ("natural", "balanced"), "mixes": ("none", "uniform"), "decoder": ("none", "sum", "mean")}
+
+
+def page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
+    sections = []
+    for dataset, mine in results.groupby("dataset", sort=False):
+        updates = int(mine["updates"].iloc[0])
+        told = Text(f"{updates:,} updates of the encoder, batches of 128; percent on the balanced test set.")
+        blocks: list[Block] = [told, _combinations(mine), _effects(mine)]
+        sections.append(Section(f"{dataset}: what does the work", blocks))
+    return sections
+
+
+def _combinations(mine: pd.DataFrame) -> Table:
+    rows = []
+    for key, own in mine.groupby(list(PARTS), sort=False):
+        scores = [spread(own[name]) for name in ("acsa", "macro_f1", "auprc", "within_between")]
+        rows.append([*key, len(own), *scores, f"{own['fit_cpu_seconds'].mean():.0f}"])
+    names = [*PARTS, "seeds", "ACSA", "macro F1", "AUPRC-OVA", "within / between scatter", "CPU seconds"]
+    return Table(names, rows, "Every combination; mean ± standard deviation where there are several seeds.")
+
+
+def _effects(mine: pd.DataFrame) -> Table:
+    """ACSA with a part less ACSA without, the other parts and the seed being equal."""
+    rows: list[list[Any]] = []
+    for part, (without, *others) in PARTS.items():
+        rest = [name for name in ("seed", *PARTS) if name != part]
+        wide = mine.pivot_table(index=rest, columns=part, values="acsa")
+        for level in others:
+            if without in wide and level in wide:
+                rows.append(
+                    _effect(f"{part}: {level} less {without}", (wide[level] - wide[without]).dropna())
+                )
+    names = ["part", "pairs", "seeds", "gain of ACSA", "low", "high", "verdict"]
+    caption = (
+        "Paired by seed and by the other parts; the interval (95 %, Student's t) is over the means of the seeds, "
+        "so that it needs two seeds at least."
+    )
+    return Table(names, rows, caption, formats=dict.fromkeys(["gain of ACSA", "low", "high"], "+.2f"))
+
+
+def _effect(name: str, gains: pd.Series[float]) -> list[Any]:
+    means = gains.groupby(level="seed").mean()
+    low = high = None
+    if len(means) > 1:
+        half = stats.t.ppf(0.975, len(means) - 1) * means.std(ddof=1) / np.sqrt(len(means))
+        low, high = means.mean() - half, means.mean() + half
+    verdict = "cannot tell" if low is None or low <= 0 <= high else "helps" if low > 0 else "harms"
+    return [name, len(gains), len(means), means.mean(), low, high, verdict]
