@@ -7,6 +7,7 @@ with raw logits and integer targets; what else they want (``features``, ``head_w
 
 from __future__ import annotations
 
+import functools
 import importlib
 import pkgutil
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "CenterLoss": "center",
     "ClassBalancedLoss": "class_balanced",
-    "CombinedLoss": "nenum",
+    "CombinedLoss": "combined",
     "CrossEntropyLoss": "cross_entropy",
     "DisturbLabelLoss": "robust",
     "FocalLoss": "focal",
@@ -29,11 +30,16 @@ _MODULES = {
     "KPSLoss": "margin",
     "LDAMLoss": "margin",
     "LPLLoss": "lpl",
+    "LearnedLoss": "_learned",
     "LargeMarginLoss": "margin",
     "LogitAdjustedLoss": "adjustment",
     "Loss": "_base",
     "LqLoss": "robust",
+    "MetaENumLoss": "meta_enum",
+    "MetaSAugLoss": "metasaug",
+    "MetaWeightNetLoss": "meta_weight_net",
     "NENumLoss": "nenum",
+    "PolyLoss": "poly",
     "VSLoss": "adjustment",
     "WeightedCrossEntropyLoss": "cross_entropy",
 }
@@ -47,6 +53,11 @@ def available_losses() -> dict[str, type[Loss]]:
     >>> sorted(available_losses())[:3]
     ['center', 'classbalanced', 'combined']
     """
+    return dict(_found())
+
+
+@functools.cache
+def _found() -> dict[str, type[Loss]]:
     from equipoise.losses._base import Loss
 
     for module in pkgutil.iter_modules(__path__):
@@ -55,7 +66,7 @@ def available_losses() -> dict[str, type[Loss]]:
     while waiting:
         loss = waiting.pop()
         waiting += loss.__subclasses__()
-        if loss.__module__.startswith(f"{__name__}."):
+        if loss.__module__.startswith(f"{__name__}.") and not loss.__name__.startswith("_"):
             found[_key(loss.__name__.removesuffix("Loss"))] = loss
     return dict(sorted(found.items()))
 
