@@ -37,5 +37,5 @@ def test_what_is_given_stays(digits):
     params = {"module_params": {"widths": (8,)}, "epochs": 1, "random_state": 0, "verbose": False}
     own = NeuralClassifier(recipe="equipoise", loss="focal", loss_params={"gamma": 1.0}, **params).fit(X, y)
     assert not isinstance(own.network_.head, CosineLinear)
-    with pytest.raises(ValueError, match="recipe must be .*'equipoise'.* got 'best'"):
+    with pytest.raises(ValueError, match=r"recipe must be .*'equipoise'.* got 'best'"):
         NeuralClassifier(recipe="best", **params).fit(X, y)

@@ -17,7 +17,28 @@ from equipoise._core.extras import import_name
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from equipoise.losses._base import Loss
+    from equipoise.losses._base import Loss as Loss
+    from equipoise.losses._learned import LearnedLoss as LearnedLoss
+    from equipoise.losses.adjustment import LogitAdjustedLoss as LogitAdjustedLoss
+    from equipoise.losses.adjustment import VSLoss as VSLoss
+    from equipoise.losses.center import CenterLoss as CenterLoss
+    from equipoise.losses.class_balanced import ClassBalancedLoss as ClassBalancedLoss
+    from equipoise.losses.combined import CombinedLoss as CombinedLoss
+    from equipoise.losses.cross_entropy import CrossEntropyLoss as CrossEntropyLoss
+    from equipoise.losses.cross_entropy import WeightedCrossEntropyLoss as WeightedCrossEntropyLoss
+    from equipoise.losses.focal import FocalLoss as FocalLoss
+    from equipoise.losses.isda import ISDALoss as ISDALoss
+    from equipoise.losses.lpl import LPLLoss as LPLLoss
+    from equipoise.losses.margin import KPSLoss as KPSLoss
+    from equipoise.losses.margin import LargeMarginLoss as LargeMarginLoss
+    from equipoise.losses.margin import LDAMLoss as LDAMLoss
+    from equipoise.losses.meta_enum import MetaENumLoss as MetaENumLoss
+    from equipoise.losses.meta_weight_net import MetaWeightNetLoss as MetaWeightNetLoss
+    from equipoise.losses.metasaug import MetaSAugLoss as MetaSAugLoss
+    from equipoise.losses.nenum import NENumLoss as NENumLoss
+    from equipoise.losses.poly import PolyLoss as PolyLoss
+    from equipoise.losses.robust import DisturbLabelLoss as DisturbLabelLoss
+    from equipoise.losses.robust import LqLoss as LqLoss
 
 _MODULES = {
     "CenterLoss": "center",

@@ -63,7 +63,7 @@ class BilevelStep:
     Parameters
     ----------
     loss : LearnedLoss
-        Such as :class:`~equipoise.training.learned.MetaENumLoss`.
+        Such as :class:`~equipoise.losses.MetaENumLoss`.
     meta : MetaSet
         Rows of the training data.
     meta_loss : {"ce", "literal"}
