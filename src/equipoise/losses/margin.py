@@ -49,7 +49,7 @@ class _CosineLoss(Loss):
             return self.scale * given
         if not self._looked and not untouchable(given):
             self._looked = True
-            if given.numel() >= _ENOUGH and float(given.detach().abs().max()) <= 1.0001:
+            if given.numel() >= _ENOUGH and 0 < float(given.detach().abs().max()) <= 1.0001:
                 name = type(self).__name__
                 warnings.warn(
                     f"{name} wants logits {self.scale:g}·cos, but all of these lie in [−1, 1]: if they are "
