@@ -19,7 +19,7 @@ from torch.func import functional_call
 
 from equipoise.networks import build_network
 from equipoise.training import Batch, BilevelStep, MetaENumLoss, MetaSet, PlainStep
-from equipoise.training.learned import Seen
+from equipoise.losses._learned import SeenBatch
 from equipoise.training.sam import statistics_kept
 
 BATCH, CLASSES, ROUNDS = 100, 10, 4
@@ -37,7 +37,7 @@ class DoubleBackwardStep:
         parameters = dict(model.named_parameters())
         features = model.features(batch.inputs)
         logits = model.head(features)
-        seen = Seen(logits.detach(), batch.targets, features.detach(), batch.index)
+        seen = SeenBatch(logits.detach(), batch.targets, features.detach(), batch.index)
         self.loss.observe(seen)
         omega = [*self.loss.begin(), *self.loss.parameters()]
         value = self.loss(logits, seen, model.head.weight)

@@ -16,6 +16,8 @@ from equipoise.report import Block, Picture, Section, Table, Text, new_axes
 from equipoise.studies.grid import Settings
 from equipoise.studies.spec import Spec
 
+from ..shared.long_tail import draw_apart
+
 METHODS: dict[str, dict[str, Any]] = {
     "CE": {"loss": "ce"},
     "focal": {"loss": "focal", "loss_params": {"phi": 1.0}},
@@ -75,18 +77,19 @@ _PARTS: tuple[Literal["train", "test"], ...] = ("train", "test")
 
 @lru_cache(maxsize=2)
 def load_split(ratio: float, head: int, held_out: int, draw: int = 0) -> dict[str, tuple[Any, Any]]:
-    """Train (exponential profile), validation (``held_out`` a class, from the rest) and test, at 14×14 pixels.
+    """Train (exponential profile), validation (``held_out`` a class, not trained on) and test, at 14×14 pixels.
 
     The data are the same for all seeds, as CIFAR-LT is; another ``draw`` takes other images of the training part.
     """
-    from equipoise.datasets import imbalanced_indices, load_fashion_mnist
+    from equipoise.datasets import load_fashion_mnist
 
     train, test = (load_fashion_mnist(part, pixels="uint8") for part in _PARTS)
     y = np.asarray(train.y)
-    rows = imbalanced_indices(y, profile="exponential", ratio=ratio, head=head, random_state=draw)
-    rest = np.setdiff1d(np.arange(len(y)), rows)
     rng = np.random.default_rng(1 + draw)
-    chosen = np.concatenate([rng.permutation(rest[y[rest] == c])[:held_out] for c in np.unique(y)])
+    rows, chosen = draw_apart(y, ratio=ratio, head=head, seed=draw, rng=rng, per_class=held_out)
+    if chosen is None:
+        rest = np.setdiff1d(np.arange(len(y)), rows)
+        chosen = np.concatenate([rng.permutation(rest[y[rest] == c])[:held_out] for c in np.unique(y)])
     return {
         "train": (halve(train.X[rows]), y[rows]),
         "validation": (halve(train.X[chosen]), y[chosen]),

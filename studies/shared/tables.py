@@ -2,9 +2,53 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
+from scipy import stats
 
 
 def spread(values: pd.Series[float]) -> str:
     """Mean and standard deviation; the mean alone of a single run."""
     return f"{values.mean():.2f} ± {values.std(ddof=1):.2f}" if len(values) > 1 else f"{values.mean():.2f}"
+
+
+@dataclass(frozen=True)
+class Paired:
+    """The mean of paired differences, half the width of its 95 % interval, and what may be said."""
+
+    mean: float
+    half_width: float
+    pairs: int
+
+    @property
+    def told(self) -> bool:
+        """Whether the interval leaves zero out."""
+        return abs(self.mean) > self.half_width
+
+    def word(self, less: str = "less", more: str = "more") -> str:
+        """The word for the sign of the difference, or ``"cannot tell"``."""
+        if not self.told:
+            return "cannot tell"
+        return more if self.mean > 0 else less
+
+    def __str__(self) -> str:
+        return (
+            f"{self.mean:+.2f} ± {self.half_width:.2f}"
+            if np.isfinite(self.half_width)
+            else f"{self.mean:+.2f}"
+        )
+
+
+def paired(differences: npt.ArrayLike) -> Paired:
+    """Student's interval of differences, pair by pair: the one rule by which pages say better or worse.
+
+    A single pair has an interval without bounds, so that nothing is said of it.
+    """
+    d = np.asarray(differences, dtype=np.float64)
+    if len(d) < 2:
+        return Paired(float(d.mean()), float("inf"), len(d))
+    half = stats.t.ppf(0.975, len(d) - 1) * d.std(ddof=1) / np.sqrt(len(d))
+    return Paired(float(d.mean()), float(half), len(d))

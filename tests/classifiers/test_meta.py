@@ -49,7 +49,7 @@ def test_images():
 
 def test_meta_rows_are_balanced_and_held_out(table):
     X, y = table
-    clf = MetaClassifier(estimator=base(epochs=3), meta_set=5, random_state=0).fit(X, y)
+    clf = MetaClassifier(estimator=base(epochs=3), meta_set=5, hold_out=True, random_state=0).fit(X, y)
     assert np.bincount(y[clf.meta_rows_]).tolist() == [5, 5, 5]
     assert float(clf.learned_.class_counts.sum()) == len(y) - 15
     assert len(clf.learned_.counter.visits) == len(y) - 15
@@ -57,6 +57,29 @@ def test_meta_rows_are_balanced_and_held_out(table):
     shared = MetaClassifier(estimator=base(epochs=3), meta_set=5, hold_out=False, random_state=0).fit(X, y)
     assert float(shared.learned_.class_counts.sum()) == len(y)
     assert np.allclose(clf.data_prior_, np.bincount(y) / len(y))
+
+
+@pytest.mark.parametrize(
+    ("method", "preset", "trained", "learning"),
+    [
+        ("meta-enum", "default", 500, 6),  # of nine epochs three warm up
+        ("meta-enum", "paper", 485, 3),
+        ("metasaug", "default", 500, 4),
+        ("metasaug", "paper", 485, 1),
+        ("mwn", "default", 500, 9),
+        ("mwn", "paper", 485, 9),
+    ],
+)
+def test_presets_say_what_is_not_said(table, method, preset, trained, learning):
+    X, y = table
+    clf = MetaClassifier(method, preset=preset, estimator=base(epochs=9), meta_set=5, random_state=0).fit(
+        X, y
+    )
+    assert int(clf.learned_.class_counts.sum()) == trained
+    assert len(clf.weights_over_time()) == learning
+    assert clf.score(X, y) > 0.6
+    given = MetaClassifier(method, preset=preset, hold_out=False, warmup=1.0, estimator=base(epochs=3))
+    assert len(given.fit(X, y).weights_over_time()) == 0
 
 
 def test_meta_set_by_row_numbers(table):

@@ -262,7 +262,7 @@ def test_combined_loss_is_equation_20(data):
         target,
         torch.tensor(weight),
         offset=torch.tensor(h),
-        scatter=torch.tensor(scatter),
+        scatter=torch.tensor(scatter)[target],
         tau1=0.5,
         tau2=2.0,
         reduction="none",
@@ -279,7 +279,7 @@ def test_combined_loss_expands_to_equation_22(data):
     ones = torch.ones(5, dtype=torch.float64)
     small = 1e-5
     change = L.combined_loss(
-        logits, target, ones, offset=h, scatter=scatter, tau1=small, tau2=small, reduction="none"
+        logits, target, ones, offset=h, scatter=scatter[target], tau1=small, tau2=small, reduction="none"
     ) - F.cross_entropy(logits, target, reduction="none")
     q = logits.softmax(1).scatter(1, target[:, None], 0.0)
     torch.testing.assert_close(change / small, (q * (h + scatter[target])).sum(1), rtol=1e-4, atol=1e-4)

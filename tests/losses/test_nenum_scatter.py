@@ -17,7 +17,7 @@ def test_on_two_classes_the_scatter_undoes_the_weights_and_can_be_left_out():
     )
     train, test = slice(0, 800), slice(800, None)
     shares, scores = {}, {}
-    for scatter in (True, False):
+    for scatter in (True, False, "auto"):
         model = NeuralClassifier(
             loss="nenum", loss_params={"scatter": scatter}, epochs=30, lr=3e-3, random_state=0, verbose=False
         ).fit(X[train], y[train])
@@ -26,3 +26,4 @@ def test_on_two_classes_the_scatter_undoes_the_weights_and_can_be_left_out():
     assert shares[False] == pytest.approx(0.5, abs=0.02)
     assert shares[True] < 0.5 * shares[False]  # the frequent class scatters more and takes the weight
     assert scores[False] > scores[True]
+    assert scores["auto"] == scores[False]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -95,3 +96,33 @@ def test_a_cell_runs_twice_to_the_same_numbers():
     first = meta_fashion_lt.run_cell(**cell)
     assert first == meta_fashion_lt.run_cell(**cell)
     assert 0 < first["error"] < 90
+
+
+def test_validation_images_are_set_aside_where_training_uses_a_class_up():
+    """At the paper's size the head class has no image left over: ten of each class go first."""
+    long_tail = sys.modules[meta_fashion_lt.load_images.__module__]
+    y = np.repeat(np.arange(4), 200)
+    rows, held = long_tail.draw_apart(
+        y, ratio=20, head=200, seed=0, rng=np.random.default_rng(1), per_class=10
+    )
+    assert np.bincount(y[held]).tolist() == [10] * 4
+    assert not set(rows) & set(held)
+    counts = np.bincount(y[rows])
+    assert counts[0] == 190
+    assert counts[0] / counts[-1] == pytest.approx(20, rel=0.1)
+    rows, held = long_tail.draw_apart(
+        y, ratio=20, head=100, seed=0, rng=np.random.default_rng(1), per_class=10
+    )
+    assert held is None
+    assert np.bincount(y[rows])[0] == 100
+
+
+def test_the_papers_size_uses_the_papers_numbers_and_says_what_differs():
+    cells = pd.DataFrame(meta_fashion_lt.SPEC.cells("paper"))
+    assert set(cells["judge"]) == {"test"}
+    assert set(cells.query("method == 'Meta-ENum'")["strength"]) == {0.67}
+    told = meta_fashion_lt.SPEC.differs(cells)
+    assert "A resnet32, 240 epochs" in told
+    assert "cifar100 at 32×32 pixels with 500 images" in told
+    assert "the papers' own" in told
+    assert "A convnet, 40 epochs" in meta_fashion_lt.SPEC.differs(pd.DataFrame(meta_fashion_lt.SPEC.cells()))

@@ -10,6 +10,7 @@ from scipy.optimize import minimize_scalar
 
 from equipoise.theory.effective_number import (
     ScatterStatistics,
+    bounded_gaussian_split,
     class_factor,
     data_scatter,
     disc_split,
@@ -46,6 +47,48 @@ def test_lemma_1_enlarged_volumes_undo_any_offsets():
     offsets = np.random.default_rng(0).random(200) * 0.95
     enlarged = effective_number_path(offsets, 0.98, enlarged=True)
     np.testing.assert_allclose(enlarged, effective_number(np.arange(1, 201), 0.98), rtol=1e-12)
+    paths = simulate_covering(200, 1000, offsets, enlarged=True, repeats=4000, random_state=1)
+    error = paths.std(axis=0) / np.sqrt(4000)
+    theory = effective_number(np.arange(1, 201), 1 - 1 / 1000)
+    assert (np.abs(paths.mean(axis=0) - theory) <= 5 * error).all()
+    unit = simulate_covering(200, 1000, offsets, repeats=4000, random_state=1)
+    assert (unit.mean(axis=0) < theory - 10 * error)[20:].all()  # without the larger volumes it does not hold
+
+
+def test_offsets_of_each_sample_follow_equation_14():
+    offsets = np.random.default_rng(0).random(60)
+    paths = simulate_covering(60, 40, offsets, repeats=6000, random_state=1)
+    error = paths.std(axis=0) / np.sqrt(6000)
+    assert (np.abs(paths.mean(axis=0) - effective_number_path(offsets, 1 - 1 / 40)) <= 5 * error).all()
+    with pytest.raises(ValueError, match=r"offset must be a number or have 60 values, got shape \(3,\)"):
+        simulate_covering(60, 40, [0.1, 0.2, 0.3])
+
+
+@pytest.mark.parametrize("K", [1.84, 2.5, 3.83, 5.0, 8.0])
+def test_theorems_1_and_2_hold_wherever_the_discs_overlap(K):
+    assert disc_split(K, K**2).gap < 0 < disc_split(K, 1.0).gap
+    inside = disc_split(1.82, 1.0)
+    assert inside.accuracy_negative == inside.accuracy_positive == 1
+
+
+def test_bounded_gaussians_keep_their_gap():
+    """Supplement, section 2: what lies outside ρ is moved to the worst place, and the gap stays."""
+    made = bounded_gaussian_split(2.0, np.sqrt(2))
+    assert made.split.gap == pytest.approx(0.1512, abs=5e-5)
+    assert made.bound == pytest.approx(7.21, abs=5e-3)
+    assert made.least_gap >= 0.98 * made.split.gap >= 0.1482 - 5e-5
+    rng = np.random.default_rng(0)
+    n, right = 400_000, {}
+    for sign, sigma in ((-1, 1.0), (1, 2.0)):
+        x = sign * np.array([1.0, 1.0]) + sigma * rng.normal(size=(n, 2))
+        far = np.linalg.norm(x - sign * np.array([1.0, 1.0]), axis=1) > made.bound
+        assert far.mean() <= 0.01 * made.split.gap + 5 * np.sqrt(0.01 * made.split.gap / n)
+        side = x.sum(axis=1) / np.sqrt(2) - made.split.threshold
+        right[sign] = np.where(far, sign > 0, np.sign(side) == sign).mean()  # against the gap in both classes
+    assert right[-1] - right[1] >= 0.1482 - 4 * np.sqrt(0.5 / n)
+    for bounds in ((1.5, 2.0), (3.0, 2.0)):  # unequal volumes, either way round
+        wider = bounded_gaussian_split(2.0, np.sqrt(2), bounds=bounds)
+        assert made.least_gap < wider.least_gap <= made.split.gap
 
 
 def test_limits():

@@ -10,21 +10,18 @@ import torch
 from torch import nn
 from torch.func import functional_call
 
+from equipoise.losses import CombinedLoss, MetaENumLoss, MetaSAugLoss, MetaWeightNetLoss
+from equipoise.losses._covariance import RunningCovariance
+from equipoise.losses._learned import SeenBatch, nearest_psd
+from equipoise.losses.functional import data_scatter
+from equipoise.losses.meta_enum import ForgettingCounter, training_dynamics
 from equipoise.networks import build_network
 from equipoise.training import Batch, PlainStep, TensorData, fit
 from equipoise.training.bilevel import BilevelStep, virtual_update
-from equipoise.training.learned import (
-    METHODS,
-    MetaENumLoss,
-    RunningCovariance,
-    Seen,
-    nearest_psd,
-    scatter_matrix,
-    training_dynamics,
-)
-from equipoise.training.metaset import ForgettingCounter, MetaSet, take_meta_set
+from equipoise.training.metaset import MetaSet, take_meta_set
 from equipoise.training.sam import statistics_kept
 
+METHODS = {"meta-enum": MetaENumLoss, "mwn": MetaWeightNetLoss, "metasaug": MetaSAugLoss}
 COUNTS = [40, 12, 6]
 SGD = {
     "plain": {"lr": 0.3},
@@ -79,7 +76,7 @@ def meta_value(net, sgd, step, batch, sigma, values, *, create_graph=False):
         torch.manual_seed(7)
         features = net.features(batch.inputs)
         logits = net.head(features)
-    seen = Seen(logits.detach(), batch.targets, features.detach(), batch.index, batch.weight)
+    seen = SeenBatch(logits.detach(), batch.targets, features.detach(), batch.index, batch.weight)
     seen.dynamics = step.kept_dynamics
     value = learned(logits, seen, net.head.weight)
     gradients = torch.autograd.grad(value, list(parameters.values()), create_graph=create_graph)
@@ -102,7 +99,7 @@ def meta_value(net, sgd, step, batch, sigma, values, *, create_graph=False):
     if step.meta_loss == "ce":
         return nn.functional.cross_entropy(meta_logits, targets)
     weight = torch.full((len(rows),), 1 / len(rows)).double()
-    view = Seen(meta_logits.detach(), targets, torch.zeros(9, 6), step.meta.index[rows], weight)
+    view = SeenBatch(meta_logits.detach(), targets, torch.zeros(9, 6), step.meta.index[rows], weight)
     if not hasattr(step, "meta_dynamics"):  # constants, by the loss's convention
         step.meta_dynamics = training_dynamics(meta_logits.detach(), targets, loss.counter.share(view.index))
     view.dynamics = step.meta_dynamics
@@ -296,7 +293,7 @@ def test_running_covariance_is_the_covariance():
     rng = torch.Generator().manual_seed(0)
     features, target = torch.randn(60, 4, generator=rng), torch.arange(60) % 2
     for kind in ("full", "diagonal"):
-        running = RunningCovariance(torch.tensor([30, 30]), 4, kind)
+        running = RunningCovariance(2, 4, kind, memory=torch.tensor([30, 30]))
         for part in torch.arange(60).split(17):
             running.update(features[part], target[part])
         for code in (0, 1):
@@ -305,16 +302,122 @@ def test_running_covariance_is_the_covariance():
             assert torch.allclose(running.sigma[code], expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("kind", ["full", "diagonal"])
+def test_a_class_remembers_as_many_samples_as_it_has(kind):
+    """Old batches fade: after many batches from elsewhere the old place of a class is forgotten."""
+    running = RunningCovariance(2, 3, kind, memory=torch.tensor([20, 10**6]))
+    generator = torch.Generator().manual_seed(0)
+    target = torch.arange(20) % 2
+    for place in (0.0, 50.0):
+        for _ in range(30):
+            running.update(place + torch.randn(20, 3, generator=generator), target)
+    assert torch.allclose(running.mean[0], torch.full((3,), 50.0), atol=1.0)
+    assert torch.allclose(running.mean[1], torch.full((3,), 25.0), atol=0.5)
+    assert running.count.tolist() == [30, 600]
+
+
+def test_batches_smaller_and_larger_than_the_classes_give_the_same_covariance():
+    generator = torch.Generator().manual_seed(0)
+    features, target = torch.randn(90, 3, generator=generator), torch.randint(8, (90,), generator=generator)
+    for kind in ("full", "diagonal"):
+        small, large = RunningCovariance(8, 3, kind), RunningCovariance(8, 3, kind)
+        for rows in torch.arange(90).split(5):
+            small.update(features[rows], target[rows])
+        large.update(features, target)
+        for name, buffer in small.named_buffers():
+            torch.testing.assert_close(buffer, getattr(large, name), atol=1e-5, rtol=1e-5)
+
+
+def test_many_classes_have_the_same_second_moments_as_few():
+    generator = torch.Generator().manual_seed(0)
+    features, target = torch.randn(200, 3, generator=generator), torch.arange(200) % 70
+    running = RunningCovariance(70, 3, "full")
+    running.update(features, target)
+    expected = torch.stack([torch.cov(features[target == c].T, correction=0) for c in range(70)])
+    torch.testing.assert_close(running.sigma, expected, atol=1e-5, rtol=1e-4)
+
+
+def test_forgetting_is_counted_up_to_a_limit_of_memory():
+    loss = MetaENumLoss([10] * 50)
+    loss.prepare(4, 1_000_000)  # 5·10⁷ small integers
+    assert loss.counter is not None
+    loss = MetaENumLoss([10] * 50)
+    with pytest.warns(UserWarning, match="forgetting is not counted for 1000001 rows × 50 classes"):
+        loss.prepare(4, 1_000_001)
+    assert loss.counter is None
+
+
+def test_metasaug_as_published_keeps_what_it_learned():
+    """All samples are remembered, a batch enters after its step, learned covariances stay, the mean is weighted."""
+    loss = MetaSAugLoss([8, 4], preset="paper", sigma_lr=1.0)
+    loss.prepare(2, 12)
+    assert loss.statistics.memory is None
+    generator = torch.Generator().manual_seed(0)
+    first, target = torch.randn(12, 2, generator=generator), torch.arange(12) % 2
+    seen = SeenBatch(torch.zeros(12, 2), target, first, torch.arange(12))
+    loss.observe(seen)
+    assert not loss.statistics.count.any()
+    loss.observe(SeenBatch(torch.zeros(12, 2), target, first, torch.arange(12)))
+    assert loss.statistics.count.tolist() == [6, 6]
+    (sigma,) = loss.begin()
+    loss.learn([-torch.eye(2).expand(2, 2, 2)])
+    torch.testing.assert_close(loss.statistics.sigma, sigma.detach() + torch.eye(2))
+    value = MetaSAugLoss([8, 4], preset="paper")(torch.zeros(12, 2), seen, torch.zeros(2, 2))
+    assert float(value) == pytest.approx(np.log(2), rel=1e-5)  # whatever the weights
+
+
+def test_combined_is_meta_enum_with_nothing_learned():
+    """The same weights after some epochs, warm-up included: the row "without meta-learning" differs in learning."""
+    params = {"beta": 0.9, "tau1": 0.7, "tau2": 1.3}
+    networks = []
+    for meta_learned in (True, False):
+        torch.manual_seed(0)
+        net = build_network("convnet", (1, 8, 8), 3, widths=(4, 6)).double()
+        x, y = torch.randn(24, 1, 8, 8).double(), torch.tensor([0] * 12 + [1] * 8 + [2] * 4)
+        if meta_learned:
+            loss = MetaENumLoss(COUNTS, offset="constant", sigma_lr=0.0, **params).double()
+            step = BilevelStep(loss, MetaSet(x[::4], y[::4], torch.arange(24)[::4], 3), warmup=1 / 3)
+        else:
+            step = PlainStep(CombinedLoss(COUNTS, warmup=1 / 3, **params).double())
+        sgd = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
+        fit(net, step, TensorData(x, y), optimizer=sgd, epochs=6, batch_size=8)
+        networks.append(net)
+    for one, two in zip(*(net.parameters() for net in networks), strict=True):
+        torch.testing.assert_close(one, two, rtol=1e-6, atol=1e-8)
+
+
 def test_scatter_is_the_variance_of_projections():
     rng = torch.Generator().manual_seed(0)
     features, weight = torch.randn(50, 4, generator=rng).double(), torch.randn(3, 4, generator=rng).double()
     sigma = torch.cov(features.T, correction=0).expand(3, 4, 4)
-    scatter = scatter_matrix(weight, sigma, torch.tensor([0, 2]))
     logits = features @ weight.T
     expected = (logits[:, 0] - logits[:, 1]).var(correction=0) / (weight[0] - weight[1]).square().sum()
-    assert torch.isclose(scatter[0, 1], expected)
-    assert not scatter[1].any()
-    assert not scatter.diagonal().any()
+    for target in (
+        torch.tensor([0, 2]),
+        torch.tensor([0, 2, 1, 0, 2]),
+    ):  # fewer samples than classes, and more
+        scatter = data_scatter(weight, sigma, target)
+        assert torch.isclose(scatter[0, 1], expected)
+        assert not scatter.gather(1, target[:, None]).any()
+
+
+@pytest.mark.parametrize("kind", ["full", "diagonal"])
+@pytest.mark.parametrize("n", [7, 90])
+def test_scatter_of_many_classes_is_that_of_few(kind, n, monkeypatch):
+    """Above a size the quadratic forms are multiplied out; values and gradients are the same."""
+    rng = torch.Generator().manual_seed(0)
+    weight = torch.randn(40, 5, generator=rng).double().requires_grad_()
+    root = torch.randn(40, 5, 5, generator=rng).double()
+    sigma = root @ root.mT if kind == "full" else root[:, 0].square()
+    target = torch.randint(40, (n,), generator=rng)
+    found = []
+    for small in (1 << 16, 0):
+        monkeypatch.setattr("equipoise.losses.functional.scatter._SMALL", small)
+        scatter = data_scatter(weight, sigma, target).scatter(1, target[:, None], 0.0)
+        (gradient,) = torch.autograd.grad(scatter.square().sum(), weight)
+        found.append((scatter.detach(), gradient))
+    torch.testing.assert_close(found[0][0], found[1][0], atol=1e-9, rtol=1e-9)
+    torch.testing.assert_close(found[0][1], found[1][1], atol=1e-7, rtol=1e-7)
 
 
 def test_nearest_psd():

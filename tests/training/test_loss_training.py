@@ -91,6 +91,7 @@ def test_sam_takes_statistics_from_the_first_pass_only():
     SAMStep(loss, rho=0.5)(net.train(), torch.optim.SGD(net.parameters(), lr=0.1), batch)
     for name, value in twin.named_buffers():
         assert torch.equal(value, dict(net.named_buffers())[name])
+    loss.statistics.flush()
     assert loss.statistics.count.sum() == len(batch)
     disturbed = get_loss("disturb_label", rate=0.5)
     SAMStep(disturbed, rho=0.5)(net, torch.optim.SGD(net.parameters(), lr=0.1), batch)

@@ -24,6 +24,7 @@ from equipoise.classifiers._training_job import (
     train_job,
 )
 from equipoise.classifiers.ledger import implied_prior, sampled_prior
+from equipoise.classifiers.recipes import with_recipe
 from equipoise.classifiers.targets import Targets, check_training_data
 from equipoise.networks import use_cosine_head
 from equipoise.training import (
@@ -104,6 +105,9 @@ class NeuralClassifier(_NetworkClassifier):
     random_state : int, generator or None
     verbose : bool, optional
         Show a progress bar; None for: if somebody is looking.
+    recipe : {None, "equipoise"}
+        Settings that the studies found best on long-tailed images, for all that is left at its default: LDAM with
+        weights deferred to the last fifth of the run, a normalizing head, and SGD. See ``docs/losses.md``.
 
     Attributes
     ----------
@@ -163,6 +167,7 @@ class NeuralClassifier(_NetworkClassifier):
         checkpoint: str | os.PathLike[str] | None = None,
         random_state: Any = None,
         verbose: bool | None = None,
+        recipe: str | None = None,
     ) -> None:
         self.module = module
         self.module_params = module_params
@@ -190,6 +195,7 @@ class NeuralClassifier(_NetworkClassifier):
         self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose
+        self.recipe = recipe
 
     # Fitting
 
@@ -213,7 +219,8 @@ class NeuralClassifier(_NetworkClassifier):
         targets = Targets.fit(y, weight, self.class_weight)
         self.classes_, self.n_features_in_ = targets.classes, X.shape[1]
         self.preparation_ = Preparation.fit(X, self.image_shape)
-        job = self._job(self.preparation_(X), targets, draw_seed(self.random_state))
+        planned = with_recipe(self, self.recipe)
+        job = planned._job(self.preparation_(X), targets, draw_seed(self.random_state))
         done = train_job(make_fabric(self.device, self.precision, self.num_processes), job)
         job.network.load_state_dict(done.weights)
         self.network_ = job.network.to("cpu", torch.float32).eval()

@@ -7,6 +7,7 @@ with raw logits and integer targets; what else they want (``features``, ``head_w
 
 from __future__ import annotations
 
+import functools
 import importlib
 import pkgutil
 from typing import TYPE_CHECKING, Any
@@ -16,12 +17,33 @@ from equipoise._core.extras import import_name
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from equipoise.losses._base import Loss
+    from equipoise.losses._base import Loss as Loss
+    from equipoise.losses._learned import LearnedLoss as LearnedLoss
+    from equipoise.losses.adjustment import LogitAdjustedLoss as LogitAdjustedLoss
+    from equipoise.losses.adjustment import VSLoss as VSLoss
+    from equipoise.losses.center import CenterLoss as CenterLoss
+    from equipoise.losses.class_balanced import ClassBalancedLoss as ClassBalancedLoss
+    from equipoise.losses.combined import CombinedLoss as CombinedLoss
+    from equipoise.losses.cross_entropy import CrossEntropyLoss as CrossEntropyLoss
+    from equipoise.losses.cross_entropy import WeightedCrossEntropyLoss as WeightedCrossEntropyLoss
+    from equipoise.losses.focal import FocalLoss as FocalLoss
+    from equipoise.losses.isda import ISDALoss as ISDALoss
+    from equipoise.losses.lpl import LPLLoss as LPLLoss
+    from equipoise.losses.margin import KPSLoss as KPSLoss
+    from equipoise.losses.margin import LargeMarginLoss as LargeMarginLoss
+    from equipoise.losses.margin import LDAMLoss as LDAMLoss
+    from equipoise.losses.meta_enum import MetaENumLoss as MetaENumLoss
+    from equipoise.losses.meta_weight_net import MetaWeightNetLoss as MetaWeightNetLoss
+    from equipoise.losses.metasaug import MetaSAugLoss as MetaSAugLoss
+    from equipoise.losses.nenum import NENumLoss as NENumLoss
+    from equipoise.losses.poly import PolyLoss as PolyLoss
+    from equipoise.losses.robust import DisturbLabelLoss as DisturbLabelLoss
+    from equipoise.losses.robust import LqLoss as LqLoss
 
 _MODULES = {
     "CenterLoss": "center",
     "ClassBalancedLoss": "class_balanced",
-    "CombinedLoss": "nenum",
+    "CombinedLoss": "combined",
     "CrossEntropyLoss": "cross_entropy",
     "DisturbLabelLoss": "robust",
     "FocalLoss": "focal",
@@ -29,11 +51,16 @@ _MODULES = {
     "KPSLoss": "margin",
     "LDAMLoss": "margin",
     "LPLLoss": "lpl",
+    "LearnedLoss": "_learned",
     "LargeMarginLoss": "margin",
     "LogitAdjustedLoss": "adjustment",
     "Loss": "_base",
     "LqLoss": "robust",
+    "MetaENumLoss": "meta_enum",
+    "MetaSAugLoss": "metasaug",
+    "MetaWeightNetLoss": "meta_weight_net",
     "NENumLoss": "nenum",
+    "PolyLoss": "poly",
     "VSLoss": "adjustment",
     "WeightedCrossEntropyLoss": "cross_entropy",
 }
@@ -47,6 +74,11 @@ def available_losses() -> dict[str, type[Loss]]:
     >>> sorted(available_losses())[:3]
     ['center', 'classbalanced', 'combined']
     """
+    return dict(_found())
+
+
+@functools.cache
+def _found() -> dict[str, type[Loss]]:
     from equipoise.losses._base import Loss
 
     for module in pkgutil.iter_modules(__path__):
@@ -55,7 +87,7 @@ def available_losses() -> dict[str, type[Loss]]:
     while waiting:
         loss = waiting.pop()
         waiting += loss.__subclasses__()
-        if loss.__module__.startswith(f"{__name__}."):
+        if loss.__module__.startswith(f"{__name__}.") and not loss.__name__.startswith("_"):
             found[_key(loss.__name__.removesuffix("Loss"))] = loss
     return dict(sorted(found.items()))
 

@@ -2,97 +2,109 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import torch
 from torch import Tensor, distributed, nn
 
+_ENOUGH = 1 << 16  # logits that are worth a pass of their own
 _ROWS = 512  # classes treated at a time, so that temporaries stay small beside the (C, C) sums
 
 
-def untouched_zeros(shape: Sequence[int]) -> Tensor:
-    """Zeros that take memory only where they are written: 10,000 classes have 10⁸ pairs, a batch sees few."""
-    return torch.from_numpy(np.zeros(tuple(shape), dtype=np.float32))
-
-
-class ClassStatistics(nn.Module):
+class ClassStatistics:
     """An epoch's sums over each class y of ν_y − ν_z, its square, and p(y|x): Eq 16 from logits in O(n·C).
 
-    Sums merge by adding. They are not saved: an epoch begins with :meth:`reset`. See
+    The sums are in float64 (float32 on a device that has none): in float32 a count stops at 2²⁴, and a
+    variance loses its digits to the mean's square. They merge by adding, and are neither saved nor cast with
+    the loss: an epoch begins with :meth:`reset`, and they follow the logits to their device. See
     :class:`equipoise.theory.effective_number.ScatterStatistics` for the same in numpy, with the derivation.
     """
 
-    count: Tensor
-    probability: Tensor
-    total: Tensor
-    square: Tensor
-
     def __init__(self, n_classes: int, *, pairs: bool = True) -> None:
-        super().__init__()
-        self.pairs = pairs
-        wide = n_classes if pairs else 0
-        for name, shape in {
-            "count": (n_classes,),
-            "probability": (n_classes,),
-            "total": (n_classes, wide),
-            "square": (n_classes, wide),
-        }.items():
-            self.register_buffer(name, untouched_zeros(shape), persistent=False)
+        self.n_classes, self.pairs = n_classes, pairs
+        self._waiting: list[tuple[Tensor, ...]] = []
+        self._numbers = 0
+        self.reset()
 
     def reset(self) -> None:
-        for name, old in list(self.named_buffers()):
-            setattr(self, name, untouched_zeros(old.shape).to(old))
+        self._waiting, self._numbers = [], 0
+        shape = (self.n_classes, self.n_classes) if self.pairs else (0, 0)
+        self.count = torch.zeros(self.n_classes, dtype=torch.float64)
+        self.probability = torch.zeros(self.n_classes, dtype=torch.float64)
+        # Zeros that take memory only where they are written: 10,000 classes have 10⁸ pairs, a batch sees few.
+        self.total, self.square = torch.from_numpy(np.zeros((2, *shape))).unbind()
 
-    @torch.no_grad()
+    def _follow(self, device: torch.device) -> None:
+        dtype = torch.float32 if device.type == "mps" else torch.float64
+        for name in ("count", "probability", "total", "square"):
+            setattr(self, name, getattr(self, name).to(dtype).to(device))
+
     def update(self, logits: Tensor, target: Tensor, probability: Tensor) -> None:
-        self.count.index_add_(0, target, torch.ones_like(probability, dtype=self.count.dtype))
-        self.probability.index_add_(0, target, probability.to(self.probability.dtype))
-        if self.pairs:
-            difference = (logits.gather(1, target[:, None]) - logits).to(self.total.dtype)
-            self.total.index_add_(0, target, difference)
-            self.square.index_add_(0, target, difference.square_())
+        """Take in a batch. Small ones wait for each other: one pass over many costs what one over few does."""
+        batch = (logits.detach(), target, probability.detach())
+        if torch.compiler.is_compiling() or logits.numel() >= _ENOUGH:
+            self._add(*batch)
+            return
+        self._waiting.append(tuple(part.clone() for part in batch))  # others may change theirs
+        self._numbers += logits.numel()
+        if self._numbers >= _ENOUGH:
+            self.flush()
+
+    def flush(self) -> None:
+        """Take in the batches that wait."""
+        if self._waiting:
+            parts = zip(*self._waiting, strict=True)
+            self._waiting, self._numbers = [], 0
+            self._add(*(torch.cat(part) for part in parts))
+
+    def _add(self, logits: Tensor, target: Tensor, probability: Tensor) -> None:
+        with torch.no_grad():
+            if self.count.device != logits.device:
+                self._follow(logits.device)
+            probability = probability.to(self.count.dtype)
+            self.count.index_add_(0, target, torch.ones_like(probability))
+            self.probability.index_add_(0, target, probability)
+            if self.pairs:
+                own = logits.gather(1, target[:, None]).to(self.count.dtype)
+                difference = own - logits
+                self.total.index_add_(0, target, difference)
+                self.square.index_add_(0, target, difference.square_())
 
     @torch.no_grad()
     def synchronize(self) -> None:
         """Add up over processes, if there are several."""
+        self.flush()
         if distributed.is_available() and distributed.is_initialized():
-            for _, buffer in self.named_buffers():
-                distributed.all_reduce(buffer)
+            for sums in (self.count, self.probability, self.total, self.square):
+                distributed.all_reduce(sums)
 
     @torch.no_grad()
     def mean_probability(self, otherwise: Tensor) -> Tensor:
         """p̄(y) of Eq 19; a class that was not seen keeps its value in ``otherwise``."""
-        return torch.where(self.count > 0, self.probability / self.count.clamp_min(1), otherwise)
+        self.flush()
+        mean = (self.probability / self.count.clamp_min(1)).to(otherwise)
+        return torch.where((self.count > 0).to(otherwise.device), mean, otherwise)
 
     @torch.no_grad()
     def scatter_rows(self, classes: Tensor, head_weight: Tensor, eps: float = 1e-12) -> Tensor:
         """DS_yz of Eq 16 for the rows y in ``classes``."""
+        self.flush()
         n = self.count[classes].clamp_min(1)[:, None]
         mean = self.total[classes] / n
         variance = (self.square[classes] / n - mean.square()).clamp_min(0)
-        weight = head_weight.to(variance.dtype)
+        weight = head_weight.to(variance)
         distance = torch.cdist(weight[classes], weight, compute_mode="donot_use_mm_for_euclid_dist").square()
         scatter = variance / (distance + eps)
         return scatter.scatter(1, classes[:, None], 0.0)
 
     @torch.no_grad()
     def mean_scatter(self, head_weight: Tensor) -> Tensor:
-        """The average of DS_yz over the other classes (under Eq 17), zero for a class seen less than
-        twice.
-        """
-        n_classes = self.count.numel()
+        """The average of DS_yz over the other classes (under Eq 17), zero for a class seen less than twice."""
+        self.flush()
         result = torch.zeros_like(self.count)
         seen = (self.count > 1).nonzero()[:, 0]
         for classes in torch.split(seen, _ROWS):
-            result[classes] = self.scatter_rows(classes, head_weight).sum(1) / max(n_classes - 1, 1)
+            result[classes] = self.scatter_rows(classes, head_weight).sum(1) / max(self.n_classes - 1, 1)
         return result
-
-    @torch.no_grad()
-    def scatter(self, head_weight: Tensor) -> Tensor:
-        """The whole matrix DS_yz (Eq 16)."""
-        everything = torch.arange(self.count.numel(), device=self.count.device)
-        return self.scatter_rows(everything, head_weight)
 
 
 class LazyBuffers(nn.Module):

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 def log_prior(class_counts: Tensor) -> Tensor:
-    return (class_counts / class_counts.sum()).log().float()
+    counts = class_counts.double()
+    return (counts / counts.sum()).log().float()
 
 
 def adjusted_prior(class_prior: npt.ArrayLike, log_prior: Tensor, tau: float) -> FloatArray:
@@ -35,14 +36,15 @@ def adjusted_prior(class_prior: npt.ArrayLike, log_prior: Tensor, tau: float) ->
 class LogitAdjustedLoss(Loss):
     """Cross-entropy of z_c + τ log π_c (Menon et al. 2021).
 
-    The raw logits then are posteriors under the prior π^(1−τ): the uniform one for τ = 1.
+    The raw logits then are posteriors under the prior π^(1−τ): the uniform one for τ = 1, which is also known
+    as balanced softmax (Ren et al. 2020).
 
     >>> import torch
     >>> LogitAdjustedLoss([9, 1])(torch.zeros(1, 2), torch.tensor([1]))
     tensor(2.3026)
     """
 
-    aliases: ClassVar[tuple[str, ...]] = ("la", "logit_adjustment")
+    aliases: ClassVar[tuple[str, ...]] = ("la", "logit_adjustment", "balanced_softmax")
     rowwise = frozenset({"tau"})
     needs_counts = True
     soft_targets = True
@@ -60,8 +62,10 @@ class LogitAdjustedLoss(Loss):
         self.tau = float(check_in_range("tau", tau))
         self.register_buffer("log_prior", log_prior(self.class_counts))
 
-    def per_sample(self, logits: Tensor, target: Tensor, **needs: Tensor) -> Tensor:
-        return functional.logit_adjusted_loss(logits, target, self.log_prior, tau=self.tau, reduction="none")
+    def compute(self, logits: Tensor, target: Tensor, reduction: str, **needs: Tensor) -> Tensor:
+        return functional.logit_adjusted_loss(
+            logits, target, self.log_prior, tau=self.tau, reduction=reduction
+        )
 
     def implied_prior(self, class_prior: npt.ArrayLike) -> FloatArray:
         return adjusted_prior(class_prior, self.log_prior, self.tau)
@@ -104,9 +108,9 @@ class VSLoss(Loss):
         self.tau = float(check_in_range("tau", tau))
         self.register_buffer("log_prior", log_prior(self.class_counts))
 
-    def per_sample(self, logits: Tensor, target: Tensor, **needs: Tensor) -> Tensor:
+    def compute(self, logits: Tensor, target: Tensor, reduction: str, **needs: Tensor) -> Tensor:
         return functional.vs_loss(
-            logits, target, self.log_prior, gamma=self.gamma, tau=self.tau, reduction="none"
+            logits, target, self.log_prior, gamma=self.gamma, tau=self.tau, reduction=reduction
         )
 
     def implied_prior(self, class_prior: npt.ArrayLike) -> FloatArray:

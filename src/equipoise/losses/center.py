@@ -50,15 +50,15 @@ class CenterLoss(LazyBuffers, Loss):
         self.rate = float(check_in_range("rate", rate, 0, 1))
         self.register_buffer("centers", None)
 
-    def per_sample(self, logits: Tensor, target: Tensor, **needs: Tensor) -> Tensor:
+    def compute(self, logits: Tensor, target: Tensor, reduction: str, **needs: Tensor) -> Tensor:
         features = functional.promote(needs["features"])
         if self.centers is None:
             self.centers = features.new_zeros(logits.shape[-1], features.shape[1])
         centers = self.centers.clone() if self.training else self.centers
         loss = functional.center_loss(
-            logits, target, features, centers, strength=self.strength, reduction="none"
+            logits, target, features, centers, strength=self.strength, reduction=reduction
         )
-        if self.gathering:
+        if self.gathering(logits):
             self._move(features.detach(), target)
         return loss
 

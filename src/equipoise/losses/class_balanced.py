@@ -14,16 +14,17 @@ from equipoise.losses import functional
 from equipoise.losses._base import Loss, LossOptions
 from equipoise.losses._links import Link
 from equipoise.losses.cross_entropy import reweighted_prior
+from equipoise.losses.focal import focus
 from equipoise.theory.effective_number import effective_number
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-def class_balanced_weight(class_counts: Tensor, beta: float) -> Tensor:
+def class_balanced_weight(class_counts: npt.ArrayLike, beta: float) -> Tensor:
     """(1−β)/(1−β^n), normalized to sum to the number of classes, as float32."""
     check_in_range("beta", beta, 0, 1)
-    weight = 1 / effective_number(class_counts.cpu().numpy(), beta)
+    weight = 1 / effective_number(class_counts, beta)
     return torch.as_tensor(np.asarray(weight * weight.size / weight.sum()), dtype=torch.float32)
 
 
@@ -35,8 +36,9 @@ class ClassBalancedLoss(Loss):
     class_counts : array of shape (C,)
     beta : float
         β in [0, 1]: 0 weighs all classes alike, 1 by 1/n.
-    phi : float
-        Focus of the focal loss; 0 is cross-entropy.
+    gamma, phi : float
+        The focus of the focal loss, as for :class:`~equipoise.losses.FocalLoss`; 0, the default, is
+        cross-entropy.
 
     >>> ClassBalancedLoss([100, 1], beta=1.0).class_weight
     tensor([0.0198, 1.9802])
@@ -53,17 +55,18 @@ class ClassBalancedLoss(Loss):
         class_counts: npt.ArrayLike | None = None,
         *,
         beta: float = 0.9999,
-        phi: float = 0.0,
+        gamma: float | None = None,
+        phi: float | None = None,
         **options: Unpack[LossOptions],
     ) -> None:
         super().__init__(class_counts, **options)
         self.beta = float(beta)
-        self.phi = float(check_in_range("phi", phi, 0))
-        self.register_buffer("class_weight", class_balanced_weight(self.class_counts, beta))
+        self.phi = focus(gamma, phi, 0.0)
+        self.register_buffer("class_weight", class_balanced_weight(self.class_counts.numpy(), beta))
 
-    def per_sample(self, logits: Tensor, target: Tensor, **needs: Tensor) -> Tensor:
+    def compute(self, logits: Tensor, target: Tensor, reduction: str, **needs: Tensor) -> Tensor:
         return functional.class_balanced_loss(
-            logits, target, self.class_weight, phi=self.phi, reduction="none"
+            logits, target, self.class_weight, phi=self.phi, reduction=reduction
         )
 
     def implied_prior(self, class_prior: npt.ArrayLike) -> FloatArray:

@@ -13,6 +13,7 @@ from equipoise._core.checks import FloatArray, check_positive
 from equipoise.losses import functional
 from equipoise.losses._base import Loss, LossOptions
 from equipoise.losses._links import Link
+from equipoise.losses.functional.shared import cross_entropy_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -35,8 +36,8 @@ class CrossEntropyLoss(Loss):
     aliases: ClassVar[tuple[str, ...]] = ("ce",)
     soft_targets = True
 
-    def per_sample(self, logits: Tensor, target: Tensor, **needs: Tensor) -> Tensor:
-        return functional.cross_entropy(logits, target, reduction="none")
+    def compute(self, logits: Tensor, target: Tensor, reduction: str, **needs: Tensor) -> Tensor:
+        return cross_entropy_of(logits, target, reduction)
 
     def link(self) -> Link:
         return Link()
@@ -77,13 +78,14 @@ class WeightedCrossEntropyLoss(Loss):
         if class_weight is not None:
             weight = torch.as_tensor(check_positive("class_weight", class_weight))
         elif self.class_counts is not None:
-            weight = self.class_counts.sum() / (self.class_counts.numel() * self.class_counts)
+            counts = self.class_counts.double()
+            weight = counts.sum() / (counts.numel() * counts)
         else:
             raise ValueError("WeightedCrossEntropyLoss needs class_counts or class_weight, got neither")
         self.register_buffer("class_weight", weight.float())
 
-    def per_sample(self, logits: Tensor, target: Tensor, **needs: Tensor) -> Tensor:
-        return functional.cross_entropy(logits, target, class_weight=self.class_weight, reduction="none")
+    def compute(self, logits: Tensor, target: Tensor, reduction: str, **needs: Tensor) -> Tensor:
+        return functional.class_balanced_loss(logits, target, self.class_weight, reduction=reduction)
 
     def implied_prior(self, class_prior: npt.ArrayLike) -> FloatArray:
         return reweighted_prior(class_prior, self.class_weight)

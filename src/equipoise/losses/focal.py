@@ -24,15 +24,16 @@ class FocalLoss(Loss):
 
     Parameters
     ----------
-    phi : float
-        Focus φ ≥ 0; 0 is cross-entropy.
+    gamma, phi : float
+        The focus, under the name that Lin et al. give it and the one of Lieberman et al.; 2 by default, and 0
+        is cross-entropy. Give one of them.
     alpha : float or array of shape (C,), optional
         One weight a class; a number a stands for (1 − a, a) in a binary problem.
     class_counts
         Not used by the equation; checked against the logits if given.
 
     >>> import torch
-    >>> FocalLoss(phi=2)(torch.zeros(1, 2), torch.tensor([1]))
+    >>> FocalLoss(gamma=2)(torch.zeros(1, 2), torch.tensor([1]))
     tensor(0.1733)
     """
 
@@ -44,19 +45,23 @@ class FocalLoss(Loss):
         self,
         class_counts: npt.ArrayLike | None = None,
         *,
-        phi: float = 2.0,
+        gamma: float | None = None,
+        phi: float | None = None,
         alpha: npt.ArrayLike | None = None,
         **options: Unpack[LossOptions],
     ) -> None:
+        if isinstance(class_counts, (int, float)):
+            raise TypeError(f"FocalLoss takes its focus by name, FocalLoss(gamma={class_counts!r})")
         super().__init__(class_counts, **options)
-        self.phi = float(check_in_range("phi", phi, 0))
+        self.phi = focus(gamma, phi, 2.0)
         self.register_buffer("alpha", _class_alpha(alpha))
 
-    def per_sample(self, logits: Tensor, target: Tensor, **needs: Tensor) -> Tensor:
+    def compute(self, logits: Tensor, target: Tensor, reduction: str, **needs: Tensor) -> Tensor:
         if self.alpha is not None and self.alpha.ndim == 2:  # one pair of weights a row
             weight = self.alpha.to(logits.dtype).gather(1, target.unsqueeze(1)).squeeze(1)
-            return weight * functional.focal_loss(logits, target, phi=self.phi, reduction="none")
-        return functional.focal_loss(logits, target, phi=self.phi, alpha=self.alpha, reduction="none")
+            each = weight * functional.focal_loss(logits, target, phi=self.phi, reduction="none")
+            return functional.reduce_loss(each, reduction)
+        return functional.focal_loss(logits, target, phi=self.phi, alpha=self.alpha, reduction=reduction)
 
     def set_rows(self, **values: Tensor) -> None:
         if "phi" in values:
@@ -74,6 +79,15 @@ class FocalLoss(Loss):
 
     def extra_repr(self) -> str:
         return f"phi={self.phi}, {super().extra_repr()}"
+
+
+def focus(gamma: float | None, phi: float | None, default: float) -> float:
+    """The focus of the focal loss, which has two names."""
+    if gamma is not None and phi is not None:
+        raise TypeError(f"gamma and phi name the same number; give one, got {gamma!r} and {phi!r}")
+    given = {"phi": phi} if gamma is None else {"gamma": gamma}
+    ((name, value),) = given.items()
+    return float(check_in_range(name, default if value is None else value, 0))
 
 
 def _class_alpha(alpha: npt.ArrayLike | None) -> Tensor | None:

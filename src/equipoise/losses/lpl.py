@@ -77,9 +77,9 @@ class LPLLoss(Loss):
         self.steps = None if self.step_size is None else math.ceil(np.abs(bounds).max() / self.step_size)
         self.register_buffer("bounds", torch.as_tensor(bounds, dtype=torch.float32))
 
-    def per_sample(self, logits: Tensor, target: Tensor, **needs: Tensor) -> Tensor:
+    def compute(self, logits: Tensor, target: Tensor, reduction: str, **needs: Tensor) -> Tensor:
         return functional.lpl_loss(
-            logits, target, self.bounds, step_size=self.step_size, steps=self.steps, reduction="none"
+            logits, target, self.bounds, step_size=self.step_size, steps=self.steps, reduction=reduction
         )
 
     def extra_repr(self) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy.typing as npt
@@ -10,28 +12,17 @@ from torch import Tensor
 
 from equipoise._core.checks import check_choice, check_in_range, check_integer, check_positive
 from equipoise.losses import functional
-from equipoise.losses._base import Loss, LossOptions
+from equipoise.losses._base import Loss, LossOptions, untouchable
 from equipoise.losses._links import Link
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+_ENOUGH = 32  # logits that may tell whether they are cosines
 
-class LDAMLoss(Loss):
-    """Label-distribution-aware margin: cross-entropy of s·(cos_c − m_y·[c = y]), m ∝ n^(−1/4) (Cao et al.
-    2019).
 
-    Parameters
-    ----------
-    class_counts : array of shape (C,)
-    max_margin : float
-        The margin of the rarest class; 0 is cross-entropy.
-    scale : float
-        s, which turns margins of cosines into margins of logits.
-
-    >>> LDAMLoss([16, 1]).margins
-    tensor([0.2500, 0.5000])
-    """
+class _CosineLoss(Loss):
+    """Margins of cosines: logits are s·cos, from a head that normalizes features and weights."""
 
     needs_counts = True
     head: ClassVar[str] = "cosine"
@@ -40,43 +31,125 @@ class LDAMLoss(Loss):
 
     def __init__(
         self,
-        class_counts: npt.ArrayLike | None = None,
-        *,
-        max_margin: float = 0.5,
-        scale: float = 30.0,
+        class_counts: npt.ArrayLike | None,
+        max_margin: float,
+        scale: float,
+        input: str,
         **options: Unpack[LossOptions],
     ) -> None:
         super().__init__(class_counts, **options)
         self.max_margin = float(check_in_range("max_margin", max_margin, 0))
         self.scale = float(check_positive("scale", scale))
-        rarity = (self.class_counts / self.class_counts.min()) ** -0.25
-        self.register_buffer("margins", (self.max_margin * rarity).float())
+        self.input = check_choice("input", input, ["logits", "cosine"])
+        self._looked = False
 
-    def per_sample(self, logits: Tensor, target: Tensor, **needs: Tensor) -> Tensor:
-        return functional.ldam_loss(logits, target, self.margins, scale=self.scale, reduction="none")
+    def logits(self, given: Tensor) -> Tensor:
+        """The logits s·cos, from cosines if ``input`` says so. A first batch that looks like cosines warns."""
+        if self.input == "cosine":
+            return self.scale * given
+        if not self._looked and not untouchable(given):
+            self._looked = True
+            if given.numel() >= _ENOUGH and 0 < float(given.detach().abs().max()) <= 1.0001:
+                name = type(self).__name__
+                warnings.warn(
+                    f"{name} wants logits {self.scale:g}·cos, but all of these lie in [−1, 1]: if they are "
+                    f'cosines, write {name}(..., input="cosine"); otherwise normalize the head with '
+                    "equipoise.networks.use_cosine_head",
+                    UserWarning,
+                    stacklevel=6,
+                )
+        return given
 
-    def link(self) -> Link:
-        return Link(margins=tuple((self.scale * self.margins.cpu().double()).tolist()))
+    def _link(self, class_scales: Tensor | float) -> Link:
+        """Logits are scaled by class, and by s if they are cosines; margins are taken from the true one."""
+        scales = torch.ones_like(self.margins, dtype=torch.float64).cpu() * class_scales
+        scales = scales * self.scale if self.input == "cosine" else scales
+        same = bool((scales == 1).all())
+        margins = tuple((self.scale * self.margins.cpu().double()).tolist())
+        return Link(scales=() if same else tuple(scales.tolist()), margins=margins)
 
     def extra_repr(self) -> str:
         return f"max_margin={self.max_margin}, scale={self.scale}, {super().extra_repr()}"
 
 
-class KPSLoss(Loss):
-    """Key-point-sensitive loss: cross-entropy of k_c z_c − s·m_y·[c = y], z = s·cos (Li, Cheung & Hu 2023).
+class LDAMLoss(_CosineLoss):
+    """Label-distribution-aware margin: cross-entropy of s·(cos_c − m_y·[c = y]), m ∝ n^(−1/4).
+
+    Parameters
+    ----------
+    class_counts : array of shape (C,)
+    max_margin : float
+        The margin of the rarest class; 0 is cross-entropy.
+    scale : float
+        s, which turns margins of cosines into margins of logits.
+    input : {"logits", "cosine"}
+        What the loss is given: logits s·cos, as :class:`~equipoise.networks.CosineLinear` makes them, or the
+        cosines themselves, as in the authors' code.
+
+    References
+    ----------
+    Cao et al.: Learning Imbalanced Datasets with Label-Distribution-Aware Margin Loss, NeurIPS 2019.
+
+    Examples
+    --------
+    >>> LDAMLoss([16, 1]).margins
+    tensor([0.2500, 0.5000])
+    """
+
+    margins: Tensor
+
+    def __init__(
+        self,
+        class_counts: npt.ArrayLike | None = None,
+        *,
+        max_margin: float = 0.5,
+        scale: float = 30.0,
+        input: str = "logits",
+        **options: Unpack[LossOptions],
+    ) -> None:
+        super().__init__(class_counts, max_margin, scale, input, **options)
+        counts = self.class_counts.double()
+        rarity = (counts / counts.min()) ** -0.25
+        self.register_buffer("margins", (self.max_margin * rarity).float())
+
+    def compute(self, logits: Tensor, target: Tensor, reduction: str, **needs: Tensor) -> Tensor:
+        scaled = self.logits(logits)
+        return functional.ldam_loss(scaled, target, self.margins, scale=self.scale, reduction=reduction)
+
+    def link(self) -> Link:
+        return self._link(1.0)
+
+
+class KPSLoss(_CosineLoss):
+    """Key-point-sensitive loss: cross-entropy of k_c z_c − s·m_y·[c = y], z = s·cos.
 
     k_c = log(b·n_c/n_min)/log b with base b = 50. The margin of a class is that of its mirror image in the
     ranking, which for an exponential profile is m_c = m_max·log(b·n_max/n_c)/log(b·n_max/n_min): that form
     is used, as it depends on no order of the classes.
 
+    Parameters
+    ----------
+    class_counts : array of shape (C,)
+    max_margin : float
+        The margin of the rarest class.
+    scale : float
+        s.
+    base : float
+        b.
+    input : {"logits", "cosine"}
+        As for :class:`LDAMLoss`.
+
+    References
+    ----------
+    Li, Cheung & Hu: Key Point Sensitive Loss for Long-Tailed Visual Recognition, TPAMI 2023.
+
+    Examples
+    --------
     >>> loss = KPSLoss([100, 10, 1])
     >>> loss.class_scales, loss.margins
     (tensor([2.1772, 1.5886, 1.0000]), tensor([0.2297, 0.3648, 0.5000]))
     """
 
-    needs_counts = True
-    head: ClassVar[str] = "cosine"
-    class_counts: Tensor
     class_scales: Tensor
     margins: Tensor
 
@@ -87,29 +160,25 @@ class KPSLoss(Loss):
         max_margin: float = 0.5,
         scale: float = 15.0,
         base: float = 50.0,
+        input: str = "logits",
         **options: Unpack[LossOptions],
     ) -> None:
-        super().__init__(class_counts, **options)
-        self.max_margin = float(check_in_range("max_margin", max_margin, 0))
-        self.scale = float(check_positive("scale", scale))
+        super().__init__(class_counts, max_margin, scale, input, **options)
         self.base = float(check_in_range("base", base, 1, closed="right"))
-        n = self.class_counts
-        log_base = torch.log(torch.tensor(self.base, dtype=n.dtype))
+        n = self.class_counts.double()
+        log_base = math.log(self.base)
         self.register_buffer("class_scales", ((n / n.min()).log() / log_base + 1).float())
         mirror = (n.max() / n).log() + log_base
         self.register_buffer("margins", (self.max_margin * mirror / mirror.max()).float())
 
-    def per_sample(self, logits: Tensor, target: Tensor, **needs: Tensor) -> Tensor:
+    def compute(self, logits: Tensor, target: Tensor, reduction: str, **needs: Tensor) -> Tensor:
+        scaled = self.logits(logits)
         return functional.kps_loss(
-            logits, target, self.class_scales, self.margins, scale=self.scale, reduction="none"
+            scaled, target, self.class_scales, self.margins, scale=self.scale, reduction=reduction
         )
 
     def link(self) -> Link:
-        margins = tuple((self.scale * self.margins.cpu().double()).tolist())
-        return Link(scales=tuple(self.class_scales.cpu().double().tolist()), margins=margins)
-
-    def extra_repr(self) -> str:
-        return f"max_margin={self.max_margin}, scale={self.scale}, {super().extra_repr()}"
+        return self._link(self.class_scales.cpu().double())
 
 
 class LargeMarginLoss(Loss):
@@ -130,6 +199,7 @@ class LargeMarginLoss(Loss):
     """
 
     requires: ClassVar[frozenset[str]] = frozenset({"features", "head_weight"})
+    follows_epochs = True
 
     def __init__(
         self,
@@ -150,9 +220,11 @@ class LargeMarginLoss(Loss):
         self.remaining = 0.0
 
     def start_epoch(self, epoch: int, epochs: int) -> None:
+        super().start_epoch(epoch, epochs)
         self.remaining = self.blend * max(0.0, 1 - 2 * epoch / max(epochs, 1))
 
-    def per_sample(self, logits: Tensor, target: Tensor, **needs: Tensor) -> Tensor:
+    def compute(self, logits: Tensor, target: Tensor, reduction: str, **needs: Tensor) -> Tensor:
+        self.gathering(logits)  # it gathers nothing, but must be told of epochs
         return functional.large_margin_loss(
             logits,
             target,
@@ -161,7 +233,7 @@ class LargeMarginLoss(Loss):
             margin=self.margin,
             form=self.form,
             blend=self.remaining,
-            reduction="none",
+            reduction=reduction,
         )
 
     def extra_repr(self) -> str:

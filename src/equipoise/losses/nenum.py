@@ -1,4 +1,4 @@
-"""New effective numbers: weights a sample from data scatter, counts and offset, and their combined loss."""
+"""New effective numbers: weights a sample from data scatter, counts and offset."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 from equipoise._core.checks import FloatArray, check_choice, check_fraction, check_in_range
 from equipoise.losses import functional
 from equipoise.losses._base import Loss, LossOptions
-from equipoise.losses._statistics import ClassStatistics, untouched_zeros
+from equipoise.losses._statistics import ClassStatistics
 from equipoise.losses.class_balanced import class_balanced_weight
 from equipoise.losses.cross_entropy import reweighted_prior
 
@@ -36,23 +36,26 @@ class NENumLoss(Loss):
         g: Eq 19, or its ablations NENum− (Eq 28) and NENum−− (Eq 29), or the literal 1/p of Eq 17.
     r, threshold : float
         The exponent of Eq 19 and its τ, below which a sample counts as doubtful.
-    scatter : bool
-        Whether the data scatter takes part; without it the loss needs no head weights.
+    scatter : bool or "auto"
+        Whether the data scatter takes part; without it the loss needs no head weights. ``"auto"`` leaves it
+        out with two classes: the frequent one soon scatters more in the logits, and the scatter would give
+        back to it the weight that the effective numbers took.
 
     References
     ----------
     Wu & Li, "Revisiting the Effective Number Theory for Imbalanced Learning".
 
     >>> import torch
-    >>> loss = NENumLoss([100, 10])
+    >>> loss = NENumLoss([100, 10, 10])
     >>> sorted(loss.requires)
     ['head_weight']
-    >>> loss(torch.zeros(1, 2), torch.tensor([1]), head_weight=torch.eye(2))
-    tensor(0.3149)
+    >>> loss(torch.zeros(1, 3), torch.tensor([1]), head_weight=torch.eye(3))
+    tensor(0.6975)
     """
 
     requires: ClassVar[frozenset[str]] = frozenset({"head_weight"})
     needs_counts = True
+    follows_epochs = True
     class_counts: Tensor
     class_weight: Tensor
     class_factor: Tensor
@@ -66,7 +69,7 @@ class NENumLoss(Loss):
         offset: str = "robust",
         r: float = 2.0,
         threshold: float = 0.2,
-        scatter: bool = True,
+        scatter: bool | str = "auto",
         **options: Unpack[LossOptions],
     ) -> None:
         super().__init__(class_counts, **options)
@@ -74,22 +77,23 @@ class NENumLoss(Loss):
         self.offset = check_choice("offset", offset, OFFSETS)
         self.r = float(check_in_range("r", r, 0))
         self.threshold = float(check_fraction("threshold", threshold))
-        self.scatter = bool(scatter)
+        check_choice("scatter", scatter, [True, False, "auto"])
+        self.scatter = self.class_counts.numel() > 2 if scatter == "auto" else bool(scatter)
         if not self.scatter:
             self.requires = frozenset()  # type: ignore[misc]
-        weight = class_balanced_weight(self.class_counts, beta)
+        weight = class_balanced_weight(self.class_counts.numpy(), beta)
         self.register_buffer("class_weight", weight)
         self.register_buffer("class_factor", weight.clone())
         self.register_buffer("mean_probability", torch.full_like(weight, 1 / weight.numel()))
         self.statistics = ClassStatistics(weight.numel(), pairs=self.scatter)
         self._head: Tensor | None = None
 
-    def per_sample(self, logits: Tensor, target: Tensor, **needs: Tensor) -> Tensor:
+    def compute(self, logits: Tensor, target: Tensor, reduction: str, **needs: Tensor) -> Tensor:
         surprise = functional.cross_entropy(logits, target, reduction="none")
-        if self.gathering:
+        if self.gathering(logits):
             self._head = needs["head_weight"].detach() if self.scatter else None
             self.statistics.update(logits.detach(), target, torch.exp(-surprise.detach()))
-        return self.sample_weights(surprise, target) * surprise
+        return functional.reduce_loss(self.sample_weights(surprise, target) * surprise, reduction)
 
     def sample_weights(self, surprise: Tensor, target: Tensor) -> Tensor:
         """w(x) of Eq 18, with the class part normalized to sum to the number of classes."""
@@ -103,6 +107,7 @@ class NENumLoss(Loss):
         return self.class_factor[target].to(g.dtype) * g
 
     def start_epoch(self, epoch: int, epochs: int) -> None:
+        super().start_epoch(epoch, epochs)
         self.statistics.reset()
 
     def end_epoch(self) -> None:
@@ -110,7 +115,7 @@ class NENumLoss(Loss):
         self.statistics.synchronize()
         self.mean_probability.copy_(self.statistics.mean_probability(self.mean_probability))
         if self._head is not None:
-            scatter = self.statistics.mean_scatter(self._head)
+            scatter = self.statistics.mean_scatter(self._head).to(self.class_weight)
             self.class_factor.copy_(scatter_factor(scatter, self.class_weight))
             self._head = None
 
@@ -128,83 +133,3 @@ def scatter_factor(mean_scatter: Tensor, class_weight: Tensor) -> Tensor:
     fill = torch.where(total > 0, total / known.sum().clamp_min(1), torch.ones_like(total))
     factor = torch.where(known, mean_scatter, fill) * class_weight
     return factor * factor.numel() / factor.sum()
-
-
-class CombinedLoss(Loss):
-    """Class-balanced cross-entropy of z_c + τ₁ h(x, c) + τ₂ DS_yc (Wu & Li, Eq 20), without meta-learning.
-
-    The scatter comes from the epoch before (zero in the first). h takes g's place (Table 11): with p =
-    p(c|x), ``offset="likely"`` is p^r up to ``1 − threshold`` and 0 above, where c may be the true label, so
-    large h means "likely mistaken for c" (the text under Eq 22); ``offset="unlikely"`` is (1 − p)^r,
-    non-increasing in p (the text under Eq 20). The two texts contradict each other; both are offered.
-
-    >>> import torch
-    >>> loss = CombinedLoss([10, 10], tau1=0, tau2=0)
-    >>> loss(torch.zeros(1, 2), torch.tensor([1]), head_weight=torch.eye(2))
-    tensor(0.6931)
-    """
-
-    requires: ClassVar[frozenset[str]] = frozenset({"head_weight"})
-    needs_counts = True
-    class_counts: Tensor
-    class_weight: Tensor
-    scatter: Tensor
-
-    def __init__(
-        self,
-        class_counts: npt.ArrayLike | None = None,
-        *,
-        beta: float = 0.9999,
-        tau1: float = 1.0,
-        tau2: float = 1.0,
-        offset: str = "likely",
-        r: float = 2.0,
-        threshold: float = 0.2,
-        **options: Unpack[LossOptions],
-    ) -> None:
-        super().__init__(class_counts, **options)
-        self.beta = float(beta)
-        self.tau1, self.tau2 = float(check_in_range("tau1", tau1)), float(check_in_range("tau2", tau2))
-        self.offset = check_choice("offset", offset, ["likely", "unlikely"])
-        self.r = float(check_in_range("r", r, 0))
-        self.threshold = float(check_fraction("threshold", threshold))
-        weight = class_balanced_weight(self.class_counts, beta)
-        self.register_buffer("class_weight", weight)
-        self.register_buffer("scatter", untouched_zeros((weight.numel(), weight.numel())))
-        self.statistics = ClassStatistics(weight.numel())
-        self._head: Tensor | None = None
-
-    def per_sample(self, logits: Tensor, target: Tensor, **needs: Tensor) -> Tensor:
-        probability = torch.softmax(logits.detach(), dim=-1)
-        if self.gathering:
-            self._head = needs["head_weight"].detach()
-            self.statistics.update(logits.detach(), target, functional.true_class(probability, target))
-        if self.offset == "likely":
-            h = torch.where(probability <= 1 - self.threshold, probability**self.r, 0.0)
-        else:
-            h = (1 - probability) ** self.r
-        return functional.combined_loss(
-            logits,
-            target,
-            self.class_weight,
-            offset=h,
-            scatter=self.scatter,
-            tau1=self.tau1,
-            tau2=self.tau2,
-            reduction="none",
-        )
-
-    def start_epoch(self, epoch: int, epochs: int) -> None:
-        self.statistics.reset()
-
-    def end_epoch(self) -> None:
-        self.statistics.synchronize()
-        if self._head is not None:
-            self.scatter.copy_(self.statistics.scatter(self._head))
-            self._head = None
-
-    def implied_prior(self, class_prior: npt.ArrayLike) -> FloatArray:
-        return reweighted_prior(class_prior, self.class_weight)
-
-    def extra_repr(self) -> str:
-        return f"beta={self.beta}, tau1={self.tau1}, tau2={self.tau2}, offset={self.offset!r}"

@@ -14,6 +14,7 @@ from equipoise._core.random import derive_seed
 from equipoise.losses import functional
 from equipoise.losses._base import Loss, LossOptions
 from equipoise.losses._links import Link
+from equipoise.losses.functional.shared import cross_entropy_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -41,8 +42,8 @@ class LqLoss(Loss):
         super().__init__(class_counts, **options)
         self.q = float(check_in_range("q", q, 0, 1))
 
-    def per_sample(self, logits: Tensor, target: Tensor, **needs: Tensor) -> Tensor:
-        return functional.lq_loss(logits, target, q=self.q, reduction="none")
+    def compute(self, logits: Tensor, target: Tensor, reduction: str, **needs: Tensor) -> Tensor:
+        return functional.lq_loss(logits, target, q=self.q, reduction=reduction)
 
     def link(self) -> Link | None:
         """None for q = 1, the mean absolute error, which is minimized by the likeliest class alone."""
@@ -83,14 +84,14 @@ class DisturbLabelLoss(Loss):
         self.seed = int(seed)
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))
 
-    def per_sample(self, logits: Tensor, target: Tensor, **needs: Tensor) -> Tensor:
+    def compute(self, logits: Tensor, target: Tensor, reduction: str, **needs: Tensor) -> Tensor:
         if self.training and self.rate > 0:
             step = int(self.step) - (not self.gathers)  # a second pass sees the first one's labels
             generator = torch.Generator().manual_seed(derive_seed(self.seed, "disturb", step))
             uniform, draw = torch.rand(2, target.numel(), generator=generator).to(target.device)
             target = functional.disturb_target(target, logits.shape[-1], uniform, draw, rate=self.rate)
             self.step += self.gathers
-        return functional.cross_entropy(logits, target, reduction="none")
+        return cross_entropy_of(logits, target, reduction)
 
     def implied_prior(self, class_prior: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Redrawing mixes the labels' prior with the uniform one."""

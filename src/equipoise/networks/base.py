@@ -84,6 +84,7 @@ def _builders() -> dict[str, Callable[..., nn.Module]]:
         "resnet8": resnet(8),
         "resnet20": resnet(20),
         "resnet32": resnet(32),
+        "resnet110": resnet(110),
     }
 
 

@@ -77,7 +77,7 @@ def study_report(store: Store, study: Mapping[str, Any], spec: Spec | None = Non
         first = blocks.pop(0)
     else:
         first = _first_screen(title, reference, scores[0] if scores else None, records)
-    sections[0] = replace(sections[0], blocks=[first, *_cautions(spec, records, whole), *blocks])
+    sections[0] = replace(sections[0], blocks=[first, *_cautions(spec, records, whole, frame), *blocks])
     subtitle = " ".join(filter(None, [reference and f"After {reference}.", _size(study)]))
     return Report(title, sections, subtitle=subtitle, footer=_versions(records))
 
@@ -151,10 +151,13 @@ def write_index(specs: Sequence[Spec], folder: str | PathLike[str]) -> Path:
     )["html"]
 
 
-def _cautions(spec: Spec | None, records: list[dict[str, Any]], whole: list[Settings]) -> Iterator[Block]:
+def _cautions(
+    spec: Spec | None, records: list[dict[str, Any]], whole: list[Settings], frame: pd.DataFrame
+) -> Iterator[Block]:
     """What a reader must know before the first number."""
     if spec is not None and spec.differs:
-        yield Note(spec.differs, title="What differs from the paper" if spec.reference else "")
+        text = spec.differs(frame) if callable(spec.differs) else spec.differs
+        yield Note(text, title="What differs from the paper" if spec.reference else "")
     if len(records) < len(whole):
         yield Note(
             f"Only {len(records)} of the {len(whole)} cells of this size were asked for.", level="warning"

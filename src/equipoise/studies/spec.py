@@ -36,8 +36,8 @@ class Spec:
         The paper and its tables.
     paper : mapping
         The paper's numbers, for the page.
-    differs : str
-        What differs from the paper, for the page.
+    differs : str or callable
+        What differs from the paper, for the page; a callable makes it from the DataFrame of finished cells.
     page : callable, optional
         ``page(results, spec)`` with a DataFrame of finished cells (a column a setting and a result)
         returns the study's own sections; the generic tables follow if ``metrics`` are named. A file
@@ -73,7 +73,7 @@ class Spec:
     )
     reference: str = ""
     paper: Mapping[str, Any] = field(default_factory=dict)
-    differs: str = ""
+    differs: str | Callable[[Any], str] = ""
     page: Callable[..., Sequence[Any]] | None = None
     metrics: Sequence[str] = ()
     requires_data: Sequence[str] | Callable[[list[Settings]], Sequence[str]] = ()

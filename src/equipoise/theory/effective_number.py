@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr
+from scipy.special import chdtrc, chdtri, ndtr
 
 from equipoise._core.checks import (
     FloatArray,
@@ -64,7 +64,8 @@ def effective_number_path(offsets: npt.ArrayLike, beta: float, *, enlarged: bool
     free = 1 - float(check_in_range("beta", beta, 0, 1))
     path, covered = np.empty(novel.size), 0.0
     for i, share in enumerate(novel):
-        covered += (1 - free * covered) * (1.0 if enlarged else share)
+        volume = 1 / share if enlarged else 1.0
+        covered += (1 - free * covered) * share * volume
         path[i] = covered
     return path
 
@@ -87,32 +88,51 @@ def effective_number_weights(
 
 def simulate_covering(
     n: int,
-    volume: int,
-    offset: float = 0.0,
+    volume: float,
+    offset: npt.ArrayLike = 0.0,
     *,
+    enlarged: bool = False,
     repeats: int = 1000,
     random_state: RandomState = None,
 ) -> FloatArray:
     """Covered volumes after each of ``n`` draws, for ``repeats`` independent runs: shape (repeats, n).
 
-    The class is a set of ``volume`` unit cells. A draw picks a cell; a covered one stays covered (overlap),
-    an uncovered one is lost to another class with probability ``offset``, else it is covered: the walk whose
-    mean :func:`effective_number` gives with β = 1 − 1/volume.
+    A draw falls on the covered part with the probability covered/volume and adds nothing; elsewhere it is lost
+    to another class with the probability ``offset``, or else adds its own volume: the walk whose mean
+    :func:`effective_number` and :func:`effective_number_path` give with β = 1 − 1/volume.
 
+    Parameters
+    ----------
+    n : int
+        Draws.
+    volume : float
+        The volume of the class, in units of a sample's.
+    offset : float or array of shape (n,)
+        p₂, one for all draws or one for each (Eq 14).
+    enlarged : bool
+        Whether a draw adds 1/(1 − p₂) instead of 1, as in Lemma 1.
+    repeats : int
+    random_state : int, generator or None
+
+    Examples
+    --------
     >>> simulate_covering(3, volume=1, repeats=1, random_state=0)
     array([[1., 1., 1.]])
     """
-    n, volume = check_integer("n", n, low=1), check_integer("volume", volume, low=1)
-    repeats = check_integer("repeats", repeats, low=1)
-    check_in_range("offset", offset, 0, 1)
+    n, repeats = check_integer("n", n, low=1), check_integer("repeats", repeats, low=1)
+    volume = float(check_in_range("volume", volume, 1))
+    lost = check_in_range("offset", offset, 0, 1, closed="left" if enlarged else "both")
+    if lost.ndim > 1 or lost.size not in (1, n):
+        raise ValueError(f"offset must be a number or have {n} values, got shape {lost.shape}")
+    lost = np.broadcast_to(lost, n)
+    gain = 1 / (1 - lost) if enlarged else np.ones(n)
     rng = as_generator(random_state)
-    covered = np.zeros((repeats, volume), dtype=bool)
-    path = np.empty((repeats, n))
-    rows = np.arange(repeats)
+    covered, path = np.zeros(repeats), np.empty((repeats, n))
     for draw in range(n):
-        cell = rng.integers(volume, size=repeats)
-        covered[rows, cell] |= rng.random(repeats) >= offset
-        path[:, draw] = covered.sum(axis=1)
+        new = rng.random(repeats) * volume >= covered
+        kept = rng.random(repeats) >= lost[draw]
+        covered = covered + gain[draw] * (new & kept)
+        path[:, draw] = covered
     return path
 
 
@@ -243,8 +263,7 @@ def disc_split(radius_ratio: float, prior_ratio: float) -> LinearSplit:
     ``prior_ratio``.
 
     Theorem 1: at p₊ : p₋ = K² : 1 (equal densities) class +1 is classified better. Theorem 2: at 1 : 1
-    class −1 is. Both hold
-    where the discs overlap without one lying in the other, 2√2 − 1 < K < 2√2 + 1; below that nothing is
+    class −1 is. Both hold for every K > 2√2 − 1 ≈ 1.83, where the discs overlap; below that nothing is
     misclassified. (The printed proofs call the larger disc r₋.)
 
     The error's slope is the difference of the chords' weighted lengths, whose square is a quadratic in the
@@ -287,3 +306,69 @@ def gaussian_split(deviation_ratio: float, separation: float) -> LinearSplit:
     B = 2 * s / (K**2 - 1)
     R = np.sqrt(B**2 + 2 * np.log(K) / (K**2 - 1))
     return LinearSplit(float(K * R - B - s), float(ndtr(K * R - B)), float(ndtr(K * B - R)))
+
+
+@dataclass(frozen=True)
+class BoundedSplit:
+    """Two Gaussians cut off at a bound and still split by the same boundary (Eqs 10 and 11).
+
+    Attributes
+    ----------
+    bound : float
+        ρ, in units of σ₋: both classes lie within ρ of their centers, so that they have equal volumes.
+    split : LinearSplit
+        The best boundary, which moving what lay outside leaves as it was.
+    moved_negative, moved_positive : float
+        Which parts of the classes lay outside their bounds.
+    """
+
+    bound: float
+    split: LinearSplit
+    moved_negative: float
+    moved_positive: float
+
+    @property
+    def least_gap(self) -> float:
+        """The gap if all that was moved counts against it: at least (1 − 2·tolerance) of the split's (Eq 11)."""
+        return self.split.gap - self.moved_negative - self.moved_positive
+
+
+def bounded_gaussian_split(
+    deviation_ratio: float,
+    separation: float,
+    dimension: int = 2,
+    *,
+    tolerance: float = 0.01,
+    bounds: tuple[float, float] = (1.0, 1.0),
+) -> BoundedSplit:
+    """Classes of equal, bounded volume in which the compact one is still classified better (section 3.2.2).
+
+    ρ is the least bound beyond which no class of :func:`gaussian_split` has more than ``tolerance`` times the
+    gap; what lies there is moved within the class's bound, in such a way that the best boundary stays
+    (supplement, section 2).
+
+    Parameters
+    ----------
+    deviation_ratio, separation : float
+        K = σ₊/σ₋ and ‖θ‖/σ₋ = √d·η/σ₋, as for :func:`gaussian_split`.
+    dimension : int
+        d.
+    tolerance : float
+        The paper's 1/100.
+    bounds : tuple of float
+        What ρ is multiplied by for classes −1 and +1; (1.5, 2) and (3, 2) are the paper's unequal volumes.
+
+    Examples
+    --------
+    >>> made = bounded_gaussian_split(2.0, 2**0.5)  # K = 2, d = 2, η = σ₋ = 1
+    >>> round(made.split.gap, 4), round(made.bound, 2), made.least_gap > 0.98 * made.split.gap
+    (0.1512, 7.21, True)
+    """
+    split = gaussian_split(deviation_ratio, separation)
+    check_in_range("tolerance", tolerance, 0, 0.5, closed="neither")
+    d = check_integer("dimension", dimension, low=1)
+    factors = check_in_range("bounds", bounds, 1)
+    bound = deviation_ratio * float(np.sqrt(chdtri(d, tolerance * split.gap)))
+    radii = bound * factors / np.array([1.0, deviation_ratio])
+    negative, positive = chdtrc(d, radii**2).tolist()
+    return BoundedSplit(bound, split, negative, positive)

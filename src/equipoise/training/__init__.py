@@ -18,9 +18,8 @@ from equipoise.training.conditional import ConditionalStep, ConditionedLoss, Fam
 from equipoise.training.data import Batch, TensorData
 from equipoise.training.distributions import Distribution, Linear, LogUniform, Point, Uniform
 from equipoise.training.fabric import make_fabric
-from equipoise.training.learned import LearnedLoss, MetaENumLoss, MetaSAugLoss, MetaWeightNetLoss
 from equipoise.training.loop import Run, TrainingDiverged, fit, predict
-from equipoise.training.metaset import ForgettingCounter, MetaSet, take_meta_set
+from equipoise.training.metaset import MetaSet, take_meta_set
 from equipoise.training.sam import SAMStep
 from equipoise.training.samplers import (
     ClassSampler,
@@ -50,16 +49,11 @@ __all__ = [
     "ExponentialAverage",
     "FamilyLoss",
     "FlipAndShift",
-    "ForgettingCounter",
-    "LearnedLoss",
     "LearningRate",
     "Linear",
     "LogUniform",
     "LossOfBatch",
-    "MetaENumLoss",
-    "MetaSAugLoss",
     "MetaSet",
-    "MetaWeightNetLoss",
     "Outcome",
     "PlainStep",
     "Point",

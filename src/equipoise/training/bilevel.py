@@ -21,23 +21,28 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from equipoise._core.checks import check_choice, check_in_range, check_integer, check_positive
+from equipoise.losses._learned import LearnedLoss, SeenBatch
 from equipoise.losses.functional.shared import negative_log_likelihood, promote, reduce_loss
 from equipoise.networks import logits_and_features
 from equipoise.training.data import Batch
-from equipoise.training.learned import LearnedLoss, Seen
 from equipoise.training.metaset import MetaSet, balanced_weights
-from equipoise.training.ranks import gather_rows, several_processes, sum_over_processes
+from equipoise.training.processes import gather_rows, several_processes, sum_over_processes
 from equipoise.training.sam import statistics_kept
 from equipoise.training.steps import Outcome
 from equipoise.training.tangents import Recorder, logits_tangent
-from equipoise.training.virtual import Tensors, VirtualUpdate, virtual_update
+from equipoise.training.virtual_update import Tensors, VirtualUpdate, virtual_update
 
 if TYPE_CHECKING:
     from equipoise.training.loop import Run
 
 
 def learned_gradients(
-    loss: LearnedLoss, seen: Seen, head: Tensor, *, tangents: tuple[Tensor, Tensor], omega: Sequence[Tensor]
+    loss: LearnedLoss,
+    seen: SeenBatch,
+    head: Tensor,
+    *,
+    tangents: tuple[Tensor, Tensor],
+    omega: Sequence[Tensor],
 ) -> list[Tensor | None]:
     """∂/∂Ω of the loss's derivative along tangents of the logits and the head's weights."""
     logits, weight = seen.logits.detach().requires_grad_(), head.detach().requires_grad_()
@@ -58,7 +63,7 @@ class BilevelStep:
     Parameters
     ----------
     loss : LearnedLoss
-        Such as :class:`~equipoise.training.learned.MetaENumLoss`.
+        Such as :class:`~equipoise.losses.MetaENumLoss`.
     meta : MetaSet
         Rows of the training data.
     meta_loss : {"ce", "literal"}
@@ -122,7 +127,8 @@ class BilevelStep:
     # The loop's calls
 
     def setup(self, run: Run) -> None:
-        if run.fabric._precision.precision == "16-mixed":
+        scaled = getattr(run.fabric, "_precision", run.fabric)
+        if scaled.precision == "16-mixed":
             raise ValueError("precision '16-mixed' scales gradients, which a bilevel step makes by itself; "
                              "take 'bf16-mixed'")  # fmt: skip
         self._run = run
@@ -161,7 +167,7 @@ class BilevelStep:
     # One step
 
     def __call__(self, model: Any, optimizer: Any, batch: Batch) -> Outcome:
-        network: nn.Module = getattr(model, "module", model)
+        network = model if self._run is None else self._run.network
         if self._run is None:
             self.loss.prepare(_head(network).in_features, int(batch.index.max()) + 1)
         parameters: Tensors = {name: p for name, p in network.named_parameters() if p.requires_grad}
@@ -196,15 +202,22 @@ class BilevelStep:
 
     @property
     def _learns(self) -> bool:
-        return not self.warming and (self.loss.uses_sigma or self.meta_optimizer is not None)
+        return not self.warming and self.loss.learns
 
-    def _train_loss(self, logits: Tensor, seen: Seen, head: Tensor) -> Tensor:
+    def _train_loss(self, logits: Tensor, seen: SeenBatch, head: Tensor) -> Tensor:
         if self.warming:
             return reduce_loss(negative_log_likelihood(logits, seen.target), "mean", seen.weight)
         return self.loss(logits, seen, head)
 
     def _gradients(
-        self, logits: Tensor, seen: Seen, own: slice, parameters: Tensors, network: nn.Module, *, keep: bool
+        self,
+        logits: Tensor,
+        seen: SeenBatch,
+        own: slice,
+        parameters: Tensors,
+        network: nn.Module,
+        *,
+        keep: bool,
     ) -> tuple[Tensor, Tensors]:
         """The training loss and its gradient by Θ, from the graph of one forward pass.
 
@@ -241,7 +254,7 @@ class BilevelStep:
         network: nn.Module,
         ahead: VirtualUpdate,
         batch: Batch,
-        seen: Seen,
+        seen: SeenBatch,
         omega: list[Tensor],
         tangent: Callable[[Tensors], Tensor],
     ) -> Tensor:
@@ -278,7 +291,7 @@ class BilevelStep:
             value = reduce_loss(negative_log_likelihood(promote(logits), targets), "mean", weight)
         else:
             plain = promote(logits).detach()
-            seen = Seen(plain, targets, features.detach(), self.meta.index[rows], weight)
+            seen = SeenBatch(plain, targets, features.detach(), self.meta.index[rows], weight)
             self.loss.observe(seen, training=False)
             value = self.loss(promote(logits), seen, leaves.get("head.weight", _head(network).weight))
         wanted = [*leaves.values(), *(omega if self.meta_loss == "literal" else [])]
@@ -310,7 +323,7 @@ class BilevelStep:
         optimizer.zero_grad()
 
     @torch.no_grad()
-    def _note_pull(self, pull: Tensor, seen: Seen) -> None:
+    def _note_pull(self, pull: Tensor, seen: SeenBatch) -> None:
         """Add up what the loss and cross-entropy pull at the true logits, class by class."""
         target, n = seen.target, len(seen.target)
         ours = -pull.gather(1, target[:, None]).flatten() * n
@@ -340,13 +353,13 @@ def _head(network: Any) -> nn.Linear:
     return head
 
 
-def _see(logits: Tensor, features: Tensor, batch: Batch) -> tuple[Seen, slice]:
+def _see(logits: Tensor, features: Tensor, batch: Batch) -> tuple[SeenBatch, slice]:
     """The batch over all processes, and the rows that are one's own."""
     parts = [promote(logits.detach()), batch.labels(), promote(features.detach()), batch.index]
     if batch.weight is not None:
         parts.append(batch.weight)
     whole, own = gather_rows(*parts) if several_processes() else (parts, slice(0, len(logits)))
-    return Seen(*whole), own
+    return SeenBatch(*whole), own
 
 
 def _call_with(network: nn.Module, weights: Tensors, inputs: Tensor) -> tuple[Tensor, Tensor]:

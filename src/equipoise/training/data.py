@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
@@ -24,9 +25,8 @@ class Batch:
         A weight a sample: the sample's own times its class's.
     index : Tensor
         Row numbers in the training data, for methods that remember samples.
-    generator : torch.Generator
-        Seeded by the run's seed, the epoch and the batch; equal in all processes, so a draw that must be
-        common (a hyper-parameter of this batch) comes from here.
+    seeded : torch.Generator or callable
+        What ``generator`` is, or makes it when it is first asked for.
     share : float
         This process's weight × processes / weight of the whole batch: by it a mean over the rows here
         becomes a term of the mean over the whole batch. 1 in a single process.
@@ -36,8 +36,18 @@ class Batch:
     targets: Tensor | None
     weight: Tensor | None
     index: Tensor
-    generator: torch.Generator
+    seeded: torch.Generator | Callable[[], torch.Generator]
     share: float = 1.0
+
+    @property
+    def generator(self) -> torch.Generator:
+        """Seeded by the run's seed, the epoch and the batch, and equal in all processes.
+
+        A draw that must be common, such as a hyper-parameter of this batch, comes from here.
+        """
+        if not isinstance(self.seeded, torch.Generator):
+            self.seeded = self.seeded()
+        return self.seeded
 
     def __len__(self) -> int:
         return len(self.index)

@@ -8,6 +8,7 @@ given back as it was when the run ends. Counters are therefore all the random st
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ from equipoise._core.progress import Progress
 from equipoise._core.random import derive_seed
 from equipoise.training.callbacks import Callback
 from equipoise.training.data import Batch, TensorData
-from equipoise.training.fabric import make_fabric
+from equipoise.training.fabric import make_fabric, unwrapped
 from equipoise.training.samplers import Sampler, Shuffle
 from equipoise.training.steps import Outcome, Step, call_if_there
 
@@ -71,8 +72,7 @@ class Run:
     @property
     def network(self) -> nn.Module:
         """The model without what Fabric wrapped around it."""
-        module: nn.Module = getattr(self.model, "module", self.model)
-        return module
+        return unwrapped(self.model, self.fabric)
 
     @property
     def position(self) -> float:
@@ -276,7 +276,7 @@ def _take(run: Run, rows: Tensor) -> Batch:
     if run.class_weight is not None and targets is not None:
         of_class = run.class_weight.to(device)[targets]
         weight = of_class if weight is None else weight * of_class
-    generator = run.generator("batch", run.epoch, run.batch)
+    generator = functools.partial(run.generator, "batch", run.epoch, run.batch)
     if run.augment is not None:
         inputs = run.augment(inputs, run.generator("augment", run.epoch, run.batch, run.fabric.global_rank))
     share = _share(run, rows, weight) if run.fabric.world_size > 1 else 1.0
@@ -292,23 +292,32 @@ def _share(run: Run, rows: Tensor, weight: Tensor | None) -> float:
 
 
 class _Means:
-    """Means over an epoch's rows; numbers leave the device once, at the end."""
+    """Means over an epoch's rows; numbers are added up, and leave the device, once, at the end."""
 
     def __init__(self, fabric: Any) -> None:
-        self._fabric, self._rows = fabric, 0
-        self._sums: dict[str, Tensor] = {}
+        self._fabric = fabric
+        self._terms: dict[str, list[Tensor]] = {}
+        self._rows: list[float] = []
+        self._shares: list[float] = []
 
     def add(self, outcome: Outcome, rows: int, share: float) -> None:
         """``share`` is what this process's mean loss counts in the whole batch's, in rows."""
-        self._rows += rows
+        self._rows.append(rows)
+        self._shares.append(share)
         for name, value in (("loss", outcome.loss), *outcome.metrics.items()):
-            term = value.detach().double() * (share if name == "loss" else rows)
-            self._sums[name] = self._sums[name] + term if name in self._sums else term
+            # A metric may begin late in an epoch; its mean is over all rows, as if it had been 0 before.
+            self._terms.setdefault(name, []).append(value.detach())
 
     def values(self) -> dict[str, float]:
-        stacked = torch.stack([*self._sums.values(), torch.tensor(float(self._rows), dtype=torch.float64)])
-        total = self._fabric.all_reduce(stacked, reduce_op="sum").tolist()
-        return {name: value / total[-1] for name, value in zip(self._sums, total, strict=False)}
+        sums = []
+        for name, terms in self._terms.items():
+            counted = self._shares if name == "loss" else self._rows
+            weights = torch.tensor(counted[len(counted) - len(terms) :], dtype=torch.float64)
+            values = torch.stack(terms).double()
+            sums.append((values * weights.to(values.device)).sum())
+        rows = torch.tensor(float(sum(self._rows)), dtype=torch.float64, device=sums[0].device)
+        total = self._fabric.all_reduce(torch.stack([*sums, rows]), reduce_op="sum").tolist()
+        return {name: value / total[-1] for name, value in zip(self._terms, total, strict=False)}
 
 
 @torch.inference_mode()
@@ -325,7 +334,7 @@ def predict(model: nn.Module, inputs: Tensor, *, batch_size: int = 1024) -> Tens
     weight = next(model.parameters(), inputs)
     dtype = weight.dtype if inputs.is_floating_point() else inputs.dtype
     try:
-        blocks: Any = inputs.split(batch_size)  # type: ignore[no-untyped-call]
+        blocks: Any = torch.split(inputs, batch_size)
         return torch.cat([model(block.to(weight.device, dtype)).cpu() for block in blocks])
     finally:
         model.train(was_training)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from equipoise._core.checks import IntArray, check_integer
 from equipoise._core.random import as_generator
@@ -125,37 +125,3 @@ def balanced_weights(targets: Tensor) -> Tensor:
     counts = torch.bincount(targets)
     weights = 1.0 / counts[targets]
     return weights / (counts > 0).sum()
-
-
-class ForgettingCounter(nn.Module):
-    """How often (ω_y − ω_z)ᵀf(x) < 0 was seen, for every training row and class (Wu & Li §4.2.2).
-
-    It keeps n·C small integers.
-
-    >>> counter = ForgettingCounter(3, 2)
-    >>> rows = torch.tensor([1])
-    >>> counter.update(rows, torch.tensor([[0.0, -1.0]]))
-    >>> counter.update(rows, torch.tensor([[0.0, 1.0]]))
-    >>> counter.share(rows)
-    tensor([[0.0000, 0.5000]])
-    """
-
-    visits: Tensor
-    lost: Tensor
-
-    def __init__(self, n_rows: int, n_classes: int) -> None:
-        super().__init__()
-        self.register_buffer("visits", torch.zeros(n_rows, dtype=torch.int32))
-        self.register_buffer("lost", torch.zeros(n_rows, n_classes, dtype=torch.int16))
-
-    @torch.no_grad()
-    def share(self, index: Tensor) -> Tensor:
-        """The share of visits that lost; 0 for a row that was never seen (or is not a training row)."""
-        known = index.clamp_min(0)
-        share = self.lost[known] / self.visits[known, None].clamp_min(1)
-        return share.masked_fill((index < 0)[:, None], 0.0)
-
-    @torch.no_grad()
-    def update(self, index: Tensor, margin: Tensor) -> None:
-        self.visits.index_add_(0, index, torch.ones_like(index, dtype=self.visits.dtype))
-        self.lost.index_add_(0, index, (margin < 0).to(self.lost.dtype))

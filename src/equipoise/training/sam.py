@@ -19,12 +19,11 @@ if TYPE_CHECKING:
 
 
 class SAMStep:
-    """Descend by the gradient at θ + ρ·g/‖g‖, the worst point nearby (Foret et al. 2021; Lieberman et al., Eq 5).
+    """Descend by the gradient at θ + ρ·g/‖g‖, the worst point nearby (Lieberman et al., Eq 5).
 
-    Two passes a batch. Batch-norm statistics and the statistics of losses come from the first pass only;
-    clipping acts
-    on the gradient of the second, which makes the update. In several processes both gradients are those of
-    the whole batch.
+    A batch takes two passes. Batch-norm statistics and the statistics of losses come from the first pass
+    only; clipping acts on the gradient of the second, which makes the update. In several processes both
+    gradients are those of the whole batch.
 
     Parameters
     ----------
@@ -34,6 +33,10 @@ class SAMStep:
         Radius ρ of the neighborhood; 0 is the plain step.
     clip : float, optional
         Largest norm of the gradient that updates.
+
+    References
+    ----------
+    Foret et al.: Sharpness-Aware Minimization for Efficiently Improving Generalization, ICLR 2021.
 
     Examples
     --------
@@ -84,7 +87,7 @@ class SAMStep:
 
 @contextlib.contextmanager
 def climbed(parameters: Iterable[Tensor], rho: float) -> Iterator[None]:
-    """Inside, the parameters stand at θ + ρ·g/‖g‖; then they are put back bit by bit."""
+    """Inside, the parameters stand at θ + ρ·g/‖g‖; afterwards they are what they were, to the bit."""
     moved = list(parameters)
     with torch.no_grad():
         home = [p.clone() for p in moved]

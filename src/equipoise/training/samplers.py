@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import torch
-from torch import Tensor
+from torch import Tensor, distributed
 
 from equipoise._core.checks import (
     FloatArray,
@@ -16,6 +18,7 @@ from equipoise._core.checks import (
     check_fraction,
     check_integer,
 )
+from equipoise._core.random import derive_seed
 from equipoise.theory.effective_number import effective_number
 
 
@@ -39,17 +42,26 @@ class Shuffle:
         return torch.randperm(self.n_samples, generator=generator)
 
 
-class ClassSampler:
+class ClassSampler(torch.utils.data.Sampler[int]):
     """Classes in given shares; within a class every row once before any row again.
+
+    It serves the training loop here, and any ``DataLoader`` as its ``sampler``. In several processes each takes
+    its part of one common order, so that no row is drawn by two of them.
 
     Parameters
     ----------
-    targets : Tensor
+    targets : Tensor or array of shape (n,)
         Class codes of the rows.
-    shares : array-like
-        The share of each class in an epoch: the class prior that the learner sees.
+    shares : str, float or array-like
+        The share of each class in an epoch, which is the class prior that the learner sees: an array, or what
+        :func:`class_shares` knows, such as ``"balanced"``.
     n_draws : int, optional
-        Rows an epoch, as many as there are by default.
+        Rows an epoch, in all processes together; as many as there are by default.
+    seed : int
+        Of the orders that iterating gives; each epoch has its own.
+    num_replicas, rank : int, optional
+        How many processes share an order and which of them this is; by default what ``torch.distributed``
+        says. All get equally many rows: the last few of an order, fewer than there are processes, are left.
 
     Examples
     --------
@@ -57,15 +69,52 @@ class ClassSampler:
     >>> order = ClassSampler(targets, [0.5, 0.5]).order(torch.Generator().manual_seed(0))
     >>> targets[order].bincount().tolist()
     [5, 5]
+    >>> sampler = ClassSampler(targets, "balanced")
+    >>> loader = torch.utils.data.DataLoader(targets, batch_size=5, sampler=sampler)
+    >>> sampler.set_epoch(1)
+    >>> [len(batch) for batch in loader]
+    [5, 5]
     """
 
-    def __init__(self, targets: Tensor, shares: Any, n_draws: int | None = None) -> None:
+    def __init__(
+        self,
+        targets: Tensor | npt.ArrayLike,
+        shares: Any,
+        n_draws: int | None = None,
+        *,
+        seed: int = 0,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+    ) -> None:
+        targets = torch.as_tensor(targets).cpu()
+        if isinstance(shares, str) or np.ndim(shares) == 0:
+            shares = class_shares(shares, np.bincount(targets[targets >= 0].numpy()).astype(np.float64))
         self.shares = check_distribution("shares", shares)
-        self._rows = [torch.nonzero(targets.cpu() == code).flatten() for code in range(len(self.shares))]
+        self._rows = [torch.nonzero(targets == code).flatten() for code in range(len(self.shares))]
         for code, (rows, share) in enumerate(zip(self._rows, self.shares, strict=True)):
             if share > 0 and not len(rows):
                 raise ValueError(f"shares asks for {share:g} of class {code}, which has no samples")
         self.n_draws = check_integer("n_draws", len(targets) if n_draws is None else n_draws, low=1)
+        self.seed, self.epoch = check_integer("seed", seed, low=0), 0
+        here = distributed.is_available() and distributed.is_initialized()
+        if num_replicas is None:
+            num_replicas = distributed.get_world_size() if here else 1
+        self.num_replicas = check_integer("num_replicas", num_replicas, low=1, high=self.n_draws)
+        own = (distributed.get_rank() if here else 0) if rank is None else rank
+        self.rank = check_integer("rank", own, low=0, high=self.num_replicas - 1)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Choose the order of the next iteration, as for torch's ``DistributedSampler``."""
+        self.epoch = check_integer("epoch", epoch, low=0)
+
+    def __len__(self) -> int:
+        return self.n_draws // self.num_replicas
+
+    def __iter__(self) -> Iterator[int]:
+        seed = derive_seed(self.seed, "order", self.epoch)
+        order = self.order(torch.Generator().manual_seed(seed))
+        mine = order[self.rank :: self.num_replicas][: len(self)]
+        return iter(mine.tolist())
 
     def order(self, generator: torch.Generator) -> Tensor:
         drawn = []

@@ -17,6 +17,7 @@ from equipoise.losses.functional.perturbation import (
     vs_loss,
 )
 from equipoise.losses.functional.regression import balanced_mse
+from equipoise.losses.functional.scatter import class_spread, data_scatter
 from equipoise.losses.functional.shared import promote, reduce_loss, true_class
 from equipoise.losses.functional.weighting import (
     center_loss,
@@ -35,8 +36,10 @@ __all__ = [
     "binary_vs_loss",
     "center_loss",
     "class_balanced_loss",
+    "class_spread",
     "combined_loss",
     "cross_entropy",
+    "data_scatter",
     "disturb_target",
     "focal_loss",
     "isda_loss",

@@ -8,13 +8,16 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from equipoise.losses.functional.scatter import class_spread
 from equipoise.losses.functional.shared import (
-    negative_log_likelihood,
+    class_rows,
+    cross_entropy_of,
     promote,
     reduce_loss,
     shift_true_,
     true_class,
 )
+from equipoise.losses.functional.weighting import class_balanced_loss
 
 
 def logit_adjusted_loss(
@@ -27,7 +30,9 @@ def logit_adjusted_loss(
     tensor(True)
     """
     logits = promote(input)
-    return reduce_loss(negative_log_likelihood(logits + tau * log_prior.to(logits.dtype), target), reduction)
+    log_prior = log_prior.to(logits.dtype)
+    shift = torch.add(logits, log_prior, alpha=tau) if isinstance(tau, float) else logits + tau * log_prior
+    return cross_entropy_of(shift, target, reduction)
 
 
 def vs_loss(
@@ -46,9 +51,7 @@ def vs_loss(
     logits = promote(input)
     log_prior = log_prior.to(logits.dtype)
     scale = torch.exp(gamma * (log_prior - log_prior.max()))
-    return reduce_loss(
-        negative_log_likelihood(torch.addcmul(tau * log_prior, logits, scale), target), reduction
-    )
+    return cross_entropy_of(torch.addcmul(tau * log_prior, logits, scale), target, reduction)
 
 
 def binary_vs_loss(
@@ -84,7 +87,7 @@ def ldam_loss(
     (:class:`equipoise.networks.CosineLinear`), so that this is s·(cos_c − m_y·[c = y]).
     """
     shifted = _shift_true(promote(input), target, -scale * margins[target])
-    return reduce_loss(negative_log_likelihood(shifted, target), reduction)
+    return cross_entropy_of(shifted, target, reduction)
 
 
 def kps_loss(
@@ -104,24 +107,18 @@ def kps_loss(
     logits = promote(input)
     scaled = logits * class_scales.to(logits.dtype)
     shift_true_(scaled, target, -scale * margins[target])
-    return reduce_loss(negative_log_likelihood(scaled, target), reduction)
+    return cross_entropy_of(scaled, target, reduction)
 
 
 def _class_gradient(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """Unit vectors along each class's summed gradient softmax − onehot, and the row each sample finds its
     own in.
 
-    Rows are classes if there are fewer of them than samples; otherwise the first sample of each class, so
-    that the table never exceeds the batch. Shapes are static.
+    The table never exceeds the batch: see :func:`~equipoise.losses.functional.shared.class_rows`.
     """
-    n, n_classes = logits.shape
-    row = target
-    if n_classes > n:
-        order = torch.arange(n, device=target.device)
-        first = torch.full((n_classes,), n - 1, device=target.device).scatter_reduce(0, target, order, "amin")
-        row = first[target]
+    row, owner = class_rows(target, logits.shape[1])
     gradient = shift_true_(F.softmax(logits, dim=-1), target, -torch.ones_like(logits[:, 0]))
-    table = torch.zeros_like(logits[: min(n, n_classes)]).index_add_(0, row, gradient)
+    table = logits.new_zeros(owner.shape[0], logits.shape[1]).index_add_(0, row, gradient)
     return F.normalize(table, dim=-1), row
 
 
@@ -169,7 +166,7 @@ def lpl_loss(
     """
     logits = promote(input)
     shift = lpl_perturbation(logits.detach(), target, bounds, step_size, steps)
-    return reduce_loss(negative_log_likelihood(shift.add_(logits), target), reduction)
+    return cross_entropy_of(shift.add_(logits), target, reduction)
 
 
 def isda_loss(
@@ -187,17 +184,9 @@ def isda_loss(
     ``covariance`` is (C, d, d), or (C, d) for diagonal matrices. The gradient runs through the head's
     weights.
     """
-    logits, weight = promote(input), promote(head_weight)
-    sigma = covariance.to(weight.dtype)
-    if sigma.ndim == 2:
-        spread, own = sigma[target], weight[target]
-        quadratic = spread @ weight.square().T - 2 * (spread * own) @ weight.T
-        quadratic = quadratic + (spread * own.square()).sum(-1, keepdim=True)
-    else:
-        classes, row = torch.unique(target, return_inverse=True)
-        difference = weight - weight[classes].unsqueeze(1)
-        quadratic = ((difference @ sigma[classes]) * difference).sum(-1)[row]
-    return reduce_loss(negative_log_likelihood(logits + 0.5 * strength * quadratic, target), reduction)
+    logits = promote(input)
+    quadratic, _ = class_spread(head_weight, covariance, target)
+    return cross_entropy_of(logits + 0.5 * strength * quadratic, target, reduction)
 
 
 def combined_loss(
@@ -205,22 +194,23 @@ def combined_loss(
     target: Tensor,
     class_weight: Tensor,
     *,
-    offset: Tensor,
-    scatter: Tensor,
+    offset: Tensor | float,
+    scatter: Tensor | float,
     tau1: float | Tensor = 1.0,
     tau2: float | Tensor = 1.0,
     reduction: str = "mean",
 ) -> Tensor:
     """Class weight times cross-entropy of z_c + τ₁ h(x, c) + τ₂ DS_{y,c} (Wu & Li, Eq 20).
 
-    ``offset`` is h, (n, C), and ``scatter`` DS, (C, C). Both are taken as zero at the true class, as Eq 22
-    implies. The gradient runs through both.
+    ``offset`` is h and ``scatter`` DS_{y,c}, numbers or (n, C): see :func:`data_scatter`. Both are taken as zero at
+    the true class, as Eq 22 implies. The gradient runs through both.
     """
     logits = promote(input)
-    shift = tau1 * offset.to(logits.dtype) + tau2 * scatter.to(logits.dtype)[target]
-    shift = shift.scatter(-1, target.unsqueeze(-1), 0.0)
-    each = class_weight.to(logits.dtype)[target] * negative_log_likelihood(logits + shift, target)
-    return reduce_loss(each, reduction)
+    shift = tau1 * offset + tau2 * scatter
+    moved = logits + (shift.to(logits.dtype) if isinstance(shift, Tensor) else shift)
+    own = target.unsqueeze(-1)
+    moved = moved.scatter(-1, own, logits.gather(-1, own))
+    return class_balanced_loss(moved, target, class_weight, reduction=reduction)
 
 
 def _psi(cosine: Tensor, margin: int) -> Tensor:
@@ -259,4 +249,4 @@ def large_margin_loss(
     psi = _psi(cosine, int(margin)) if form == "multiplicative" else cosine - margin
     change = size * (psi - cosine) / (1 + blend)
     moved = logits.scatter(-1, target.unsqueeze(-1), (true_class(logits, target) + change).unsqueeze(-1))
-    return reduce_loss(negative_log_likelihood(moved, target), reduction)
+    return cross_entropy_of(moved, target, reduction)

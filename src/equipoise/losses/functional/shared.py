@@ -33,9 +33,35 @@ def negative_log_likelihood(input: Tensor, target: Tensor) -> Tensor:
     return F.cross_entropy(input, target.to(input.dtype) if is_soft(target) else target, reduction="none")
 
 
+def cross_entropy_of(logits: Tensor, target: Tensor, reduction: str) -> Tensor:
+    """Cross-entropy of logits that a loss has moved, reduced in torch's fused kernel."""
+    if not logits.shape[0]:  # whose mean torch gives as NaN
+        return reduce_loss(negative_log_likelihood(logits, target), reduction)
+    return F.cross_entropy(
+        logits, target.to(logits.dtype) if is_soft(target) else target, reduction=reduction
+    )
+
+
 def shift_true_(logits: Tensor, target: Tensor, amount: Tensor) -> Tensor:
     """Add ``amount`` to the true logit in place; ``logits`` must be a tensor that was made for this."""
     return logits.scatter_add_(-1, target.unsqueeze(-1), amount.to(logits.dtype).unsqueeze(-1))
+
+
+def class_rows(target: Tensor, n_classes: int) -> tuple[Tensor, Tensor]:
+    """Where each sample finds its class in a table of at most as many rows as there are samples.
+
+    Rows are classes if there are no more of them than samples; otherwise they are samples, and a class has
+    the row of its first one. Also returns the class of each row.
+
+    >>> class_rows(torch.tensor([7, 3, 7]), 10)
+    (tensor([0, 1, 0]), tensor([7, 3, 7]))
+    """
+    n = target.shape[0]
+    if n_classes <= n:
+        return target, torch.arange(n_classes, device=target.device)
+    order = torch.arange(n, device=target.device)
+    first = torch.full((n_classes,), n, device=target.device).scatter_reduce(0, target, order, "amin")
+    return first[target], target
 
 
 def reduce_loss(loss: Tensor, reduction: str = "mean", sample_weight: Tensor | None = None) -> Tensor:
@@ -54,6 +80,6 @@ def reduce_loss(loss: Tensor, reduction: str = "mean", sample_weight: Tensor | N
     if reduction != "mean":
         raise ValueError(f"reduction must be one of 'mean', 'sum', 'none', got {reduction!r}")
     if sample_weight is None:
-        return loss.sum() / max(loss.numel(), 1)
+        return loss.mean() if loss.numel() else loss.sum()
     total = sample_weight.sum()
     return loss.sum() / torch.where(total > 0, total, torch.ones_like(total))

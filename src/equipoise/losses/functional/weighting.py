@@ -94,8 +94,10 @@ def class_balanced_loss(
     """
     logits = promote(input)
     if isinstance(phi, (int, float)) and phi == 0:
-        each = cross_entropy(logits, target, class_weight=class_weight, reduction="none")
-        return reduce_loss(each, reduction)
+        if reduction == "mean":
+            total = cross_entropy(logits, target, class_weight=class_weight, reduction="sum")
+            return total / max(logits.shape[0], 1)
+        return cross_entropy(logits, target, class_weight=class_weight, reduction=reduction)
     return focal_loss(logits, target, phi=phi, alpha=class_weight, reduction=reduction)
 
 

@@ -1,0 +1,123 @@
+"""The page of the study: what is learned, what pays, and every try for a recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from equipoise.report import Block, Section, Table, Text
+
+from ..shared.tables import paired, spread
+
+BASE = "Combined"
+OFFSET_AT = np.linspace(0, 1, 21)[1:-1]
+"""The values of p(z|x) at which cells keep the learned h."""
+
+
+def page(results: pd.DataFrame, spec: Any) -> Sequence[Section]:
+    """Claims first, then a table a set, the learned h, and the tries."""
+    final = results[(results["judge"] == "test") & (results["recipe"] == "sgd")]
+    places = list(dict.fromkeys(zip(final["dataset"], final["ratio"], strict=True)))
+    sections = [Section("What the paper says, and what is seen here", [_claims(final, places)])]
+    for dataset, ratio in places:
+        at = final[(final["dataset"] == dataset) & (final["ratio"] == ratio)]
+        sections.append(Section(f"{dataset}, long-tailed {ratio:g} : 1", [_table(at)]))
+    sections += _offset(final)
+    tries = results[results["judge"] == "validation"]
+    if len(tries):
+        sections.append(Section("Tries for a recipe, on validation images", [_tries(tries)]))
+    return sections
+
+
+def _errors(at: pd.DataFrame) -> pd.DataFrame:
+    return at.pivot(index="seed", columns="method", values="error")
+
+
+def _against(errors: pd.DataFrame, method: str, base: str) -> Any:
+    """How far the error of ``method`` lies above that of ``base``, or None without common seeds."""
+    if method not in errors or base not in errors:
+        return None
+    difference = (errors[method] - errors[base]).dropna()
+    return paired(difference) if len(difference) else None
+
+
+def _claims(final: pd.DataFrame, places: Sequence[tuple[str, float]]) -> Table:
+    """Each claim, pair by pair over sets and seeds."""
+    claims = [
+        ("Meta-learning helps (Tables 11 and 12)", BASE, "Meta-ENum"),
+        ("Learning Σ helps", "Meta-ENum, Σ estimated", "Meta-ENum"),
+        ("Learning h helps", "Meta-ENum, h fixed", "Meta-ENum"),
+        ("The scatter must have its gradient", "Combined, DS constant", BASE),
+        ("DS helps (Table 9)", "Combined, no DS", BASE),
+        ("h helps (Table 9)", "Combined, no h", BASE),
+        ("Meta-ENum is better than logit adjustment", "LA", "Meta-ENum"),
+        ("Meta-ENum is better than LDAM-DRW", "LDAM-DRW", "Meta-ENum"),
+        ("Meta-ENum is better than class-balanced CE", "CB-CE", "Meta-ENum"),
+    ]
+    rows: list[list[Any]] = []
+    for text, without, with_it in claims:
+        gains: list[float] = []
+        for dataset, ratio in places:
+            errors = _errors(final[(final["dataset"] == dataset) & (final["ratio"] == ratio)])
+            if without in errors and with_it in errors:
+                gains += (errors[without] - errors[with_it]).dropna().tolist()
+        if gains:
+            found = paired(gains)
+            rows.append([text, str(found), found.pairs, found.word("differs", "agrees")])
+    caption = (
+        "The error without less the error with it, in points: mean over all sets and seeds, 95 % interval."
+    )
+    return Table(["claim", "gain", "pairs", "here"], rows, caption)
+
+
+def _table(at: pd.DataFrame) -> Table:
+    errors = _errors(at)
+    rows: list[list[Any]] = []
+    for method in sorted(errors, key=lambda name: float(errors[name].mean())):
+        mine = at[at["method"] == method]
+        columns = [spread(mine[name]) for name in ("error", "head_recall", "tail_recall")]
+        found = _against(errors, method, BASE) if method != BASE else None
+        beside = "" if found is None else f"{found}, {found.word('better', 'worse')}"
+        rows.append([method, len(mine), *columns, beside])
+    names = ["method", "seeds", "top-1 error", "head recall", "tail recall", f"against {BASE}"]
+    caption = (
+        "Percent, mean ± standard deviation over seeds; the difference with the 95 % interval of the pairs."
+    )
+    return Table(names, rows, caption)
+
+
+def _offset(final: pd.DataFrame) -> Iterator[Section]:
+    """The learned h against p(z|x)."""
+    if "offset_curve" not in final:
+        return
+    curves = final["offset_curve"].dropna()
+    if not len(curves):
+        return
+    mean = np.mean([list(curve) for curve in curves], axis=0)
+    shown = (1, 4, 9, 14, 17)
+    rows = [[f"{OFFSET_AT[k]:.2f}", f"{mean[k]:.2f}"] for k in shown]
+    falls = sum(curve[1] > curve[14] for curve in curves)
+    text = (
+        f"The learned h falls from p(z|x) = {OFFSET_AT[1]:.2f} to {OFFSET_AT[14]:.2f} in {falls} of "
+        f"{len(curves)} runs. Where it falls, a class that is unlikely is pushed away further than one that may be "
+        "the true label."
+    )
+    table = Table(
+        ["p(z|x)", "h"], rows, f"Mean over {len(curves)} runs, for a sample that was never forgotten."
+    )
+    yield Section("What h learns", [Text(text), table])
+
+
+def _tries(tries: pd.DataFrame) -> Block:
+    mean = (
+        tries.groupby(["method", "recipe", "head_kind"])["error"].agg(["mean", "count"]).sort_values("mean")
+    )
+    rows = [
+        [method, recipe, head, f"{values['mean']:.2f}", int(values["count"])]
+        for (method, recipe, head), values in mean.iterrows()
+    ]
+    caption = "Percent of 5,000 training images that were not trained on; no draw is among those above."
+    return Table(["loss", "optimizer", "head", "error", "seeds"], rows, caption)
