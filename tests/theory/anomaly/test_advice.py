@@ -11,7 +11,7 @@ from imblearn.over_sampling import RandomOverSampler
 from imblearn.under_sampling import RandomUnderSampler
 
 from equipoise.theory.anomaly import advise_train_fraction, effective_dimension, theory_sampling_strategy
-from equipoise.theory.anomaly.estimates import overlap_from_area, rank_area, temperature_from_overlap
+from equipoise.theory.anomaly._estimates import overlap_from_area, rank_area, temperature_from_overlap
 from equipoise.theory.anomaly.metrics import area_under_curve
 from equipoise.theory.anomaly.saddle import solve_saddle
 

@@ -204,7 +204,7 @@ def test_everything_broadcasts():
 def test_blocks_do_not_change_the_answer(monkeypatch):
     rho = np.linspace(0.1, 0.9, 9)
     whole = solve_saddle(2.0, 0.5, -1.0, rho)
-    monkeypatch.setattr("equipoise.theory.anomaly.branch.BLOCK", 2)
+    monkeypatch.setattr("equipoise.theory.anomaly._branch.BLOCK", 2)
     np.testing.assert_allclose(solve_saddle(2.0, 0.5, -1.0, rho).overlap, whole.overlap, atol=1e-11)
 
 
@@ -228,8 +228,8 @@ def test_bad_input_names_the_argument(change, message):
 
 
 def test_not_converging_warns_and_raises(monkeypatch):
-    def stuck(problem):
-        branch = real(problem)
+    def stuck(setting):
+        branch = real(setting)
         branch.residual[:] = np.inf
         return branch
 

@@ -43,7 +43,7 @@ def test_draw_follows_its_density():
 def test_moves_keep_the_sphere_and_the_fields():
     rng = np.random.default_rng(0)
     data = sample_training_set(8, 30, -0.5, 0.5, rng, np.float32)
-    chains = _Chains(data.inputs[None], data.labels, 0.5, -0.5, 3.0, rng)
+    chains = _Chains(data.inputs[None], data.labels, np.ones(30), 0.5, -0.5, 3.0, rng)
     for _ in range(50):
         chains.move_weight()
         chains.move_bias()

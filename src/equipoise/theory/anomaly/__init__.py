@@ -2,7 +2,7 @@
 
 from equipoise.theory.anomaly.advice import Advice, advise_train_fraction, theory_sampling_strategy
 from equipoise.theory.anomaly.assumptions import SharedDistribution
-from equipoise.theory.anomaly.estimates import effective_dimension
+from equipoise.theory.anomaly._estimates import effective_dimension
 from equipoise.theory.anomaly.gibbs import GibbsRun, LargeSystem, extrapolate, sample_gibbs
 from equipoise.theory.anomaly.metrics import (
     Metrics,

@@ -21,7 +21,7 @@ from equipoise._core.checks import (
 )
 from equipoise._core.random import RandomState, as_generator
 from equipoise.theory.anomaly.assumptions import SharedDistribution, shared_distribution
-from equipoise.theory.anomaly.estimates import (
+from equipoise.theory.anomaly._estimates import (
     HOTTEST,
     effective_dimension,
     held_out_scores,

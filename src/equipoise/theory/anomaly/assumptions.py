@@ -15,7 +15,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import ndtr
 
 from equipoise._core.checks import FloatArray
-from equipoise.theory.anomaly.estimates import standardize
+from equipoise.theory.anomaly._estimates import standardize
 
 _COMPONENTS = 30
 _ROWS = 150  # a class, in the permutation test

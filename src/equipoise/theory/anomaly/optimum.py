@@ -20,6 +20,7 @@ from equipoise.theory.anomaly.saddle import SaddlePoint, solve_saddle
 LOWEST, HIGHEST = 0.005, 0.995  # the training fractions that are searched
 HOTTEST = 1e4  # far above any crossover; beyond it the equations lose their digits
 _COARSE = 27
+_ZOOMS, _FINE = 3, 9  # each zoom is four times finer; the last nodes lie closer than 1/400
 _CHEBYSHEV = 9
 OBJECTIVES = ("overlap", "bias", *(field.name for field in fields(Metrics)))
 
@@ -38,8 +39,8 @@ class Optimum:
         How flat the peak is: the length of the interval of ρ within one percent of the value (for ``"bias"``,
         within 0.01).
     curvature : ndarray
-        How sharp it is: minus the second derivative of the objective at the peak (nan on the border). For
-        ``"bias"`` that of (b - b0)².
+        How sharp it is: minus the second derivative of the objective at the peak (nan on the border, and where
+        the best student stands at the end of the learned branch). For ``"bias"`` that of (b - b0)².
     interior : ndarray of bool
         False where the objective only rises towards a border of (0.005, 0.995), as recall does.
     """
@@ -71,7 +72,7 @@ def optimal_train_fraction(
     test_fraction: npt.ArrayLike | None = None,
     learn_bias: bool = True,
 ) -> Optimum:
-    """The training fraction that maximises an objective, for every broadcast setting.
+    """The training fraction that maximizes an objective, for every broadcast setting.
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ def optimal_train_fraction(
     objective : str
         ``"overlap"`` (R), ``"bias"`` (b closest to b0), or a metric: ``"balanced_accuracy"``, ``"f1"``, ...
     test_fraction : array-like, optional
-        The share of positives in the test set; ½ unless given. ``error`` is minimised.
+        The share of positives in the test set; ½ unless given. ``error`` is minimized.
 
     Examples
     --------
@@ -103,41 +104,52 @@ def optimal_train_fraction(
         value = objective_of(point, objective, share[..., None])
         return -value if objective == "error" else value
 
-    found = _maximise(score, alpha.shape, square=objective == "bias")
+    found = _maximize(score, alpha.shape, square=objective == "bias")
     rest = score(np.stack([found.train_fraction, np.full(alpha.shape, 0.5), intrinsic_fraction(b0)], axis=-1))
     value = rest[..., 0]
-    at_half, at_intrinsic = (np.maximum(value - rest[..., k], 0.0) for k in (1, 2))
+    with np.errstate(invalid="ignore"):  # -inf where both are dummies
+        at_half, at_intrinsic = (np.maximum(value - rest[..., k], 0.0) for k in (1, 2))
     sign = -1.0 if objective == "error" else 1.0
     return replace(found, value=sign * value, regret_at_half=at_half, regret_at_intrinsic=at_intrinsic)
 
 
-def _maximise(score: Callable[[FloatArray], FloatArray], shape: tuple[int, ...], *, square: bool) -> Optimum:
-    """A coarse scan, then twice the peak of the Chebyshev interpolant around the best point.
+def _maximize(score: Callable[[FloatArray], FloatArray], shape: tuple[int, ...], *, square: bool) -> Optimum:
+    """A coarse scan, three finer ones around the best point, then the peak of a Chebyshev interpolant.
 
-    ``square`` maximises -value², smooth where -|value| has its kink.
+    The scans only compare values, so a jump into the dummy phase does them no harm; the interpolant's peak is taken
+    where it is better. ``square`` interpolates -value², smooth where -|value| has its kink.
     """
     logit = np.linspace(np.log(LOWEST / (1 - LOWEST)), np.log(HIGHEST / (1 - HIGHEST)), _COARSE)
     grid = 1.0 / (1.0 + np.exp(-logit))
-    coarse = score(np.broadcast_to(grid, (*shape, _COARSE)))
-    best = coarse.argmax(axis=-1)
-    interior = np.maximum(coarse[..., 0], coarse[..., -1]) < coarse.max(axis=-1)
-    low, high = grid[np.maximum(best - 1, 0)], grid[np.minimum(best + 1, _COARSE - 1)]
-    nodes = chebyshev.chebpts1(_CHEBYSHEV)
-    curvature = np.full(shape, np.nan)
-    fraction = grid[best]
-    for shrink in (0.2, 0.2):
-        middle, half = 0.5 * (low + high), 0.5 * (high - low)
-        values = score(middle[..., None] + half[..., None] * nodes)
-        top, bend = _peak(-(values**2) if square else values)
-        fraction = np.where(interior, middle + half * top, fraction)
-        curvature = np.where(interior, -bend / half**2, np.nan)
-        low = np.clip(fraction - shrink * half, LOWEST, HIGHEST)
-        high = np.clip(fraction + shrink * half, LOWEST, HIGHEST)
+    nodes, values = np.broadcast_to(grid, (*shape, _COARSE)), score(np.broadcast_to(grid, (*shape, _COARSE)))
+    coarse, interior = values, np.maximum(values[..., 0], values[..., -1]) < values.max(axis=-1)
+    for _ in range(_ZOOMS):
+        low, high, _ = _around_best(nodes, values)
+        nodes = np.linspace(low, high, _FINE, axis=-1)
+        values = score(nodes)
+    low, high, fraction = _around_best(nodes, values)
+    middle, half = 0.5 * (low + high), 0.5 * (high - low)
+    last = score(middle[..., None] + half[..., None] * chebyshev.chebpts1(_CHEBYSHEV))
+    place, bend = _peak(-(last**2) if square else last)
+    peak = middle + half * place
+    better = interior & np.isfinite(last).all(axis=-1) & (score(peak[..., None])[..., 0] >= values.max(axis=-1))
+    fraction = np.where(better, peak, np.where(interior, fraction, grid[coarse.argmax(axis=-1)]))
+    curvature = np.where(better, -bend / half**2, np.nan)
     top = np.maximum(coarse.max(axis=-1), values.max(axis=-1))
     # (b - b0)² bends by 2(db/dρ)²
     width = 0.02 / np.sqrt(np.maximum(0.5 * curvature, 1e-12)) if square else _width(logit, coarse, top)
     nothing = np.full(shape, np.nan)
     return Optimum(fraction, nothing, nothing, nothing, width, curvature, interior)
+
+
+def _around_best(nodes: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The neighbors of the best node along the last axis, and the node itself."""
+    best = values.argmax(axis=-1)[..., None]
+    low, high, top = (
+        np.take_along_axis(nodes, np.clip(best + step, 0, nodes.shape[-1] - 1), axis=-1)[..., 0]
+        for step in (-1, 1, 0)
+    )
+    return low, high, top
 
 
 def _peak(values: FloatArray) -> tuple[FloatArray, FloatArray]:
