@@ -1,8 +1,6 @@
 """Which training ratio is best? The replica solution of the teacher-student spherical perceptron."""
 
-from equipoise.theory.anomaly.advice import Advice, advise_train_fraction, theory_sampling_strategy
-from equipoise.theory.anomaly.assumptions import SharedDistribution
-from equipoise.theory.anomaly._estimates import effective_dimension
+from equipoise.theory.anomaly.advice import TrainingAdvice, advise_training, theory_sampling_strategy
 from equipoise.theory.anomaly.gibbs import GibbsRun, LargeSystem, extrapolate, sample_gibbs
 from equipoise.theory.anomaly.metrics import (
     Metrics,
@@ -18,33 +16,39 @@ from equipoise.theory.anomaly.optimum import (
     optimal_train_fraction,
     optimum_map,
 )
-from equipoise.theory.anomaly.saddle import SaddlePoint, solve_saddle
+from equipoise.theory.anomaly.pool import PoolPlan, TrainingChoice, optimal_from_pool
+from equipoise.theory.anomaly.population import TailOrGroup, tail_or_group
+from equipoise.theory.anomaly.saddle import SaddlePoint, balanced_weights, solve_saddle
 from equipoise.theory.anomaly.sampling import TrainingSet, sample_training_set
 from equipoise.theory.anomaly.sgd import SgdRun, train_sigmoid_perceptron
 
 __all__ = [
-    "Advice",
     "GibbsRun",
     "LargeSystem",
     "Metrics",
     "Optimum",
+    "PoolPlan",
     "SaddlePoint",
     "SgdRun",
-    "SharedDistribution",
+    "TailOrGroup",
+    "TrainingAdvice",
+    "TrainingChoice",
     "TrainingSet",
-    "advise_train_fraction",
+    "advise_training",
     "area_under_curve",
+    "balanced_weights",
     "boundary_densities",
     "classification_metrics",
     "crossover_temperature",
-    "effective_dimension",
     "extrapolate",
     "intrinsic_fraction",
+    "optimal_from_pool",
     "optimal_train_fraction",
     "optimum_map",
     "sample_gibbs",
     "sample_training_set",
     "solve_saddle",
+    "tail_or_group",
     "teacher_bias",
     "theory_sampling_strategy",
     "train_sigmoid_perceptron",

@@ -1,18 +1,39 @@
-"""What of the model can be read off real data: effective dimension, overlap and noise."""
+"""What of the model can be read off real data: a linear classifier's held-out scores, and the model that has them."""
 
 from __future__ import annotations
+
+import warnings
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
-from equipoise._core.checks import FloatArray, check_array
+from equipoise._core.checks import FloatArray, check_array, check_same_length
+from equipoise._core.solution import ConvergenceWarning
 from equipoise.theory.anomaly.metrics import area_under_curve
-from equipoise.theory.anomaly.saddle import solve_saddle
+from equipoise.theory.anomaly.saddle import balanced_weights, solve_saddle
 
-HOTTEST = 5.0
-_TEMPERATURES = np.concatenate([[0.0], np.geomspace(0.05, HOTTEST, 17)])
+BoolArray = npt.NDArray[np.bool_]
+_FOLDS = 5
+_LOADS = np.geomspace(0.05, 1500.0, 16)
+_TEMPERATURES = np.array([0.0, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.7, 1.0, 1.6, 3.0])
+
+
+def binary_labels(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, BoolArray]:
+    """X as finite rows, and which of them are of the rarer of exactly two classes."""
+    rows = check_array("X", X)
+    if rows.ndim != 2:
+        raise ValueError(f"X must have two dimensions, got {rows.ndim}")
+    labels = np.asarray(y).ravel()
+    check_same_length(X=rows, y=labels)
+    classes, counts = np.unique(labels, return_counts=True)
+    if len(classes) != 2:
+        raise ValueError(f"y must have exactly two classes, got {len(classes)}")
+    if counts.min() < _FOLDS:
+        raise ValueError(f"y must have at least {_FOLDS} samples of each class, got {counts.min()}")
+    return rows, labels == classes[counts.argmin()]
 
 
 def standardize(X: FloatArray) -> FloatArray:
@@ -22,62 +43,44 @@ def standardize(X: FloatArray) -> FloatArray:
     return (X[:, keep] - X[:, keep].mean(axis=0)) / spread[keep]
 
 
-def effective_dimension(X: npt.ArrayLike) -> float:
-    """(tr Σ)²/tr Σ², the participation ratio of the standardized features' covariance.
-
-    Sampling noise inflates tr S²; its Gaussian mean, tr Σ²·(1 + 1/n) + (tr Σ)²/n, is solved for tr Σ².
-
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.standard_normal((300, 20))
-    >>> round(effective_dimension(X)), round(effective_dimension(np.hstack([X, X])))
-    (20, 20)
-    """
-    table = check_array("X", X)
-    if table.ndim != 2 or len(table) < 2:
-        raise ValueError(f"X must have at least two rows and one column, got shape {table.shape}")
-    Z = standardize(table)
-    n, d = Z.shape
-    if d == 0:
-        return 1.0
-    product = Z.T @ Z if d <= n else Z @ Z.T
-    trace, square = float(d), float((product**2).sum()) / n**2
-    corrected = (square - trace**2 / n) / (1.0 + 1.0 / n)
-    return float(np.clip(trace**2 / max(corrected, trace**2 / max(d, 1)), 1.0, d))
-
-
-def _fit_direction(X: FloatArray, labels: FloatArray, ridge: float = 1.0) -> FloatArray:
-    """Weights of a ridge logistic regression with equal weight on both classes; the last entry is the bias."""
-    weight = np.where(labels > 0, 0.5 / (labels > 0).sum(), 0.5 / (labels < 0).sum()) * len(labels)
+def _fit_logistic(X: FloatArray, positive: BoolArray, ridge: float, balanced: bool) -> FloatArray:
+    """Weights of a ridge logistic regression; the last entry is the bias."""
+    labels = np.where(positive, 1.0, -1.0)
+    share = float(positive.mean())
+    weight = np.where(positive, 0.5 / share, 0.5 / (1 - share)) if balanced else np.ones(len(X))
     design = np.column_stack([X, np.ones(len(X))])
 
     def loss(w: FloatArray) -> tuple[float, FloatArray]:
         margin = labels * (design @ w)
-        gradient = -(weight * labels * expit(-margin)) @ design
-        penalty = np.append(w[:-1], 0.0)
-        return float(
-            -(weight @ log_expit(margin)) + 0.5 * ridge * penalty @ penalty
-        ), gradient + ridge * penalty
+        penalty = ridge * np.append(w[:-1], 0.0)
+        gradient = penalty - (weight * labels * expit(-margin)) @ design
+        return float(0.5 * penalty @ w - weight @ log_expit(margin)), gradient
 
-    return np.asarray(minimize(loss, np.zeros(design.shape[1]), jac=True, method="L-BFGS-B").x)
+    found = minimize(loss, np.zeros(design.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": 500})
+    if found.status == 1:
+        warnings.warn("a logistic regression did not converge in 500 steps", ConvergenceWarning, stacklevel=2)
+    return np.asarray(found.x)
 
 
 def held_out_scores(
     X: FloatArray,
-    positive: np.ndarray[tuple[int], np.dtype[np.bool_]],
+    positive: BoolArray,
     generator: np.random.Generator,
-    folds: int = 5,
+    *,
+    ridge: float = 1.0,
+    balanced: bool = True,
 ) -> FloatArray:
-    """Each row's linear score from a classifier that has not seen its fold."""
-    Z, labels = standardize(X), np.where(positive, 1.0, -1.0)
+    """Each row's signed distance from the boundary of a linear classifier that has not seen its fold."""
+    Z = standardize(X)
     fold = np.empty(len(Z), dtype=np.int64)
     for side in (positive, ~positive):
         rows = generator.permutation(np.flatnonzero(side))
-        fold[rows] = np.arange(len(rows)) % folds
+        fold[rows] = np.arange(len(rows)) % _FOLDS
     scores = np.empty(len(Z))
-    for k in range(folds):
+    for k in range(_FOLDS):
         test = fold == k
-        w = _fit_direction(Z[~test], labels[~test])
-        scores[test] = (Z[test] @ w[:-1]) / max(float(np.linalg.norm(w[:-1])), 1e-300)
+        w = _fit_logistic(Z[~test], positive[~test], ridge, balanced)
+        scores[test] = (Z[test] @ w[:-1] + w[-1]) / max(float(np.linalg.norm(w[:-1])), 1e-300)
     return scores
 
 
@@ -88,20 +91,58 @@ def rank_area(positive: FloatArray, negative: FloatArray) -> float:
     return float(below.mean() / (2 * len(negative)))
 
 
-def overlap_from_area(area: float, teacher_bias: float) -> float:
+def overlap_from_area(area: npt.ArrayLike, teacher_bias: float) -> FloatArray:
     """The overlap R at which the model has this ROC area; 0 below chance."""
     grid = np.concatenate([np.linspace(0.0, 0.98, 60), 1.0 - np.geomspace(0.015, 1e-4, 20)])
-    return float(np.interp(area, area_under_curve(grid, teacher_bias), grid))
+    return np.asarray(np.interp(area, area_under_curve(grid, teacher_bias), grid))
 
 
-def temperature_from_overlap(
-    overlap: FloatArray, samples_per_dim: FloatArray, teacher_bias: FloatArray
-) -> FloatArray:
-    """The noise in [0, 5] at which the model, trained at ρ = ½, has this overlap (0 if even T = 0 has less)."""
-    theory = solve_saddle(samples_per_dim[:, None], _TEMPERATURES, teacher_bias[:, None], 0.5).overlap
-    falling = np.minimum.accumulate(theory, axis=1)
-    found = [
-        np.interp(-goal, -row, _TEMPERATURES) if goal < row[0] else 0.0
-        for goal, row in zip(overlap, falling, strict=True)
-    ]
-    return np.array(found)
+class Evidence(NamedTuple):
+    """What a linear classifier does on held-out rows: draws, the first of which is the estimate itself."""
+
+    area: FloatArray  # ROC area with balanced class weights
+    weights_gain: FloatArray  # balanced accuracy with balanced weights, minus that without
+
+
+def measure(rows: FloatArray, positive: BoolArray, draws: int, generator: np.random.Generator) -> Evidence:
+    """Two weakly penalized logistic regressions, with and without balanced weights; rows drawn again by class."""
+    ridge = 0.01  # C = 100
+    weighted = held_out_scores(rows, positive, generator, ridge=ridge)
+    plain = held_out_scores(rows, positive, generator, ridge=ridge, balanced=False)
+    sides = [np.flatnonzero(positive), np.flatnonzero(~positive)]
+    found = []
+    for draw in range(draws + 1):
+        plus, minus = sides if draw == 0 else [generator.choice(side, len(side)) for side in sides]
+        gain = 0.5 * (
+            (weighted[plus] > 0).mean() - (plain[plus] > 0).mean()
+            + (weighted[minus] < 0).mean() - (plain[minus] < 0).mean()
+        )  # fmt: skip
+        found.append((rank_area(weighted[plus], weighted[minus]), gain))
+    area, gains = np.array(found).T
+    return Evidence(area, gains)
+
+
+def fit_model(
+    evidence: Evidence, teacher_bias: float, train_fraction: float
+) -> tuple[FloatArray, FloatArray]:
+    """The rows per dimension and the noise at which the model does what the classifier does.
+
+    At every temperature one load has the measured ROC area; of these pairs the one is taken at which balanced weights
+    gain what they gained. A gain below the model's lowest means T = 0, one above its highest the highest T.
+    """
+    weights = dict(zip(("positive_weight", "negative_weight"), balanced_weights(train_fraction), strict=True))
+    grid = (_LOADS[:, None], _TEMPERATURES, teacher_bias, train_fraction)
+    weighted, plain = solve_saddle(*grid, **weights), solve_saddle(*grid)
+    overlap = np.maximum.accumulate(weighted.overlap, axis=0)
+    gain = weighted.metrics().balanced_accuracy - plain.metrics().balanced_accuracy
+    wanted = overlap_from_area(evidence.area, teacher_bias)
+    log_load = np.log(_LOADS)
+    columns = range(_TEMPERATURES.size)
+    loads = np.array([np.interp(wanted, overlap[:, k], log_load) for k in columns])  # (temperatures, draws)
+    gains = np.array([np.interp(loads[k], log_load, gain[:, k]) for k in columns])
+    gains = np.maximum.accumulate(gains, axis=0)
+    noise = np.array(
+        [np.interp(g, row, _TEMPERATURES) for g, row in zip(evidence.weights_gain, gains.T, strict=True)]
+    )
+    load = [np.interp(t, _TEMPERATURES, row) for t, row in zip(noise, loads.T, strict=True)]
+    return np.exp(np.array(load)), noise

@@ -104,7 +104,7 @@ def optimal_train_fraction(
         value = objective_of(point, objective, share[..., None])
         return -value if objective == "error" else value
 
-    found = _maximize(score, alpha.shape, square=objective == "bias")
+    found = maximize(score, alpha.shape, square=objective == "bias")
     rest = score(np.stack([found.train_fraction, np.full(alpha.shape, 0.5), intrinsic_fraction(b0)], axis=-1))
     value = rest[..., 0]
     with np.errstate(invalid="ignore"):  # -inf where both are dummies
@@ -113,7 +113,7 @@ def optimal_train_fraction(
     return replace(found, value=sign * value, regret_at_half=at_half, regret_at_intrinsic=at_intrinsic)
 
 
-def _maximize(score: Callable[[FloatArray], FloatArray], shape: tuple[int, ...], *, square: bool) -> Optimum:
+def maximize(score: Callable[[FloatArray], FloatArray], shape: tuple[int, ...], *, square: bool) -> Optimum:
     """A coarse scan, three finer ones around the best point, then the peak of a Chebyshev interpolant.
 
     The scans only compare values, so a jump into the dummy phase does them no harm; the interpolant's peak is taken
@@ -132,7 +132,9 @@ def _maximize(score: Callable[[FloatArray], FloatArray], shape: tuple[int, ...],
     last = score(middle[..., None] + half[..., None] * chebyshev.chebpts1(_CHEBYSHEV))
     place, bend = _peak(-(last**2) if square else last)
     peak = middle + half * place
-    better = interior & np.isfinite(last).all(axis=-1) & (score(peak[..., None])[..., 0] >= values.max(axis=-1))
+    better = (
+        interior & np.isfinite(last).all(axis=-1) & (score(peak[..., None])[..., 0] >= values.max(axis=-1))
+    )
     fraction = np.where(better, peak, np.where(interior, fraction, grid[coarse.argmax(axis=-1)]))
     curvature = np.where(better, -bend / half**2, np.nan)
     top = np.maximum(coarse.max(axis=-1), values.max(axis=-1))
