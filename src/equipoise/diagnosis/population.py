@@ -50,8 +50,8 @@ def _figure(position: FloatArray, mine: np.ndarray, name: str) -> Figure:
         (mine, name, COLORS["minority"]),
     ):
         density, _ = np.histogram(position[rows], edges, density=True)
-        traces.append(go.Bar(x=(edges[:-1] + edges[1:]) / 2, y=density, name=label, marker_color=color, opacity=0.75,
-                             hovertemplate=f"{label}: %{{y:.2f}}<extra></extra>"))  # fmt: skip
+        traces.append(go.Bar(x=(edges[:-1] + edges[1:]) / 2, y=density, name=label, marker_color=color,
+                             opacity=0.75, hovertemplate=f"{label}: %{{y:.2f}}<extra></extra>"))  # fmt: skip
     figure = new_figure(*traces, x="position across the boundary (held-out)", y="density in its class",
                         barmode="overlay", bargap=0)  # fmt: skip
     caption = "Each class's rows across a linear boundary, each scaled to its own size."

@@ -20,10 +20,10 @@ _STYLES = {
     "fresh": ("#5b5bd6", "dot"),
 }
 _CAPTION = (
-    "Pezzicoli, Ros, Landes & Baity-Jesi: a perceptron that learns a hyperplane cut into one Gaussian population, with "
-    "the load and the noise at which it does what a linear classifier does on these rows. Leaving rows out and class "
-    "weights use the rows at hand; the dotted line would need as many fresh rows at that share. The model knows no label "
-    "noise, no ridge penalty and no other shape of features."
+    "Pezzicoli, Ros, Landes & Baity-Jesi: a perceptron that learns a hyperplane cut into one Gaussian "
+    "population, with the load and the noise at which it does what a linear classifier does on these rows. "
+    "Leaving rows out and class weights use the rows at hand; the dotted line would need as many fresh rows at "
+    "that share. The model knows no label noise, no ridge penalty and no other shape of features."
 )
 
 
@@ -56,8 +56,8 @@ def _answer(advice: TrainingAdvice) -> str:
     best = {
         "subset": f"the best is to keep {plan.subset.n_negative:,} of the {plan.n_negative:,} common rows, "
         f"a share of {plan.subset.train_fraction:.2f} ({plan.subset.gain:+.3f})",
-        "weights": f"the best is to weight the classes so that the rare one has {plan.weights.train_fraction:.0%} of "
-        f"the weight ({plan.weights.gain:+.3f})",
+        "weights": "the best is to weight the classes so that the rare one has "
+        f"{plan.weights.train_fraction:.0%} of the weight ({plan.weights.gain:+.3f})",
         "as is": "the best is to train on all rows as they are",
     }[plan.best]
     worth = {

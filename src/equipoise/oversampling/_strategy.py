@@ -17,8 +17,8 @@ def resolve_strategy(strategy: Strategy, X: npt.NDArray[Any], y: npt.NDArray[Any
     """The number of new rows a class, by imbalanced-learn's rules.
 
     ``"theory"`` asks :mod:`equipoise.theory.anomaly` which class weights are best for this very table of two
-    classes, and makes as many rows as give the rare class that share. A float is the wanted minority-to-majority ratio of a binary problem; the count is rounded where
-    imbalanced-learn cuts it off.
+    classes, and makes as many rows as give the rare class that share. A float is the wanted
+    minority-to-majority ratio of a binary problem; the count is rounded where imbalanced-learn cuts it off.
 
     >>> import numpy as np
     >>> resolve_strategy(0.5, np.zeros((15, 1)), np.array([0] * 11 + [1] * 4))

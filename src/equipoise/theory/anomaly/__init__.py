@@ -2,6 +2,12 @@
 
 from equipoise.theory.anomaly.advice import TrainingAdvice, advise_training, theory_sampling_strategy
 from equipoise.theory.anomaly.gibbs import GibbsRun, LargeSystem, extrapolate, sample_gibbs
+from equipoise.theory.anomaly.landscape import (
+    FreeEnergy,
+    PhaseTransitions,
+    free_energy_at,
+    phase_transitions,
+)
 from equipoise.theory.anomaly.metrics import (
     Metrics,
     area_under_curve,
@@ -13,6 +19,7 @@ from equipoise.theory.anomaly.metrics import (
 from equipoise.theory.anomaly.optimum import (
     Optimum,
     crossover_temperature,
+    guide_regret,
     optimal_train_fraction,
     optimum_map,
 )
@@ -23,10 +30,12 @@ from equipoise.theory.anomaly.sampling import TrainingSet, sample_training_set
 from equipoise.theory.anomaly.sgd import SgdRun, train_sigmoid_perceptron
 
 __all__ = [
+    "FreeEnergy",
     "GibbsRun",
     "LargeSystem",
     "Metrics",
     "Optimum",
+    "PhaseTransitions",
     "PoolPlan",
     "SaddlePoint",
     "SgdRun",
@@ -41,10 +50,13 @@ __all__ = [
     "classification_metrics",
     "crossover_temperature",
     "extrapolate",
+    "free_energy_at",
+    "guide_regret",
     "intrinsic_fraction",
     "optimal_from_pool",
     "optimal_train_fraction",
     "optimum_map",
+    "phase_transitions",
     "sample_gibbs",
     "sample_training_set",
     "solve_saddle",

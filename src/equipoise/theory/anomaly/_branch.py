@@ -1,9 +1,9 @@
 """Newton's method along the branch of students that follow the teacher, for many points at once.
 
-Every point starts from the solution at ρ = ½ with equal class weights, where the dummy classifier is never the
-better one. Almost always one run of Newton from there reaches the point; where it does not, the branch is followed in
-logit ρ and the logarithms of the weights with an adaptive step until it arrives or ends. The sign of the Jacobian's
-determinant tells a fold that was passed.
+Every point starts from the solution at ρ = ½ with equal class weights, where the dummy classifier is never
+the better one. Almost always one run of Newton from there reaches the point; where it does not, the branch is
+followed in logit ρ and the logarithms of the weights with an adaptive step until it arrives or ends. The sign
+of the Jacobian's determinant tells a fold that was passed.
 """
 
 from __future__ import annotations

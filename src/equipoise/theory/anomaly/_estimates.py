@@ -1,4 +1,4 @@
-"""What of the model can be read off real data: a linear classifier's held-out scores, and the model that has them."""
+"""What of the model can be read off real data: a linear classifier's held-out scores, and the model's fit."""
 
 from __future__ import annotations
 
@@ -127,8 +127,9 @@ def fit_model(
 ) -> tuple[FloatArray, FloatArray]:
     """The rows per dimension and the noise at which the model does what the classifier does.
 
-    At every temperature one load has the measured ROC area; of these pairs the one is taken at which balanced weights
-    gain what they gained. A gain below the model's lowest means T = 0, one above its highest the highest T.
+    At every temperature one load has the measured ROC area; of these pairs the one is taken at which balanced
+    weights gain what they gained. A gain below the model's lowest means T = 0, one above its highest the
+    highest T.
     """
     weights = dict(zip(("positive_weight", "negative_weight"), balanced_weights(train_fraction), strict=True))
     grid = (_LOADS[:, None], _TEMPERATURES, teacher_bias, train_fraction)

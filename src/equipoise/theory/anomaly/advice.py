@@ -38,8 +38,8 @@ class TrainingAdvice:
     samples_per_dim, temperature : float
         α and T at which the model does what a linear classifier does on these rows.
     area, weights_gain : float
-        What that classifier does on held-out rows: its ROC area, and what balanced class weights add to its balanced
-        accuracy.
+        What that classifier does on held-out rows: its ROC area, and what balanced class weights add to its
+        balanced accuracy.
     """
 
     plan: PoolPlan

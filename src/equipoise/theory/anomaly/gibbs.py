@@ -1,9 +1,10 @@
 """The Gibbs measure of the spherical perceptron, sampled without rejection: the theory's own experiment.
 
-The student (w, b) has probability ∝ exp(-E/T) with E its number of training errors, each counted with its class's
-weight, w uniform on the sphere and b uniform on an interval (Eqs 25-29). Along a great circle through w every field is a cosine of the angle, so E is
-piecewise constant with at most 2P breakpoints, and along b it has P. Both conditionals are therefore drawn
-exactly: an interval with probability ∝ length·exp(-E/T), then a uniform point in it, in O(P log P).
+The student (w, b) has probability ∝ exp(-E/T) with E its number of training errors, each counted with its
+class's weight, w uniform on the sphere and b uniform on an interval (Eqs 25-29). Along a great circle through
+w every field is a cosine of the angle, so E is piecewise constant with at most 2P breakpoints, and along b it
+has P. Both conditionals are therefore drawn exactly: an interval with probability ∝ length·exp(-E/T), then a
+uniform point in it, in O(P log P).
 
 The paper integrates b over all reals, where the dummy classifiers have infinite weight at any finite N. The
 interval [-bias_limit, bias_limit] makes the measure proper; it does not matter for N → ∞.

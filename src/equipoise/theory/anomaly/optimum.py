@@ -210,7 +210,48 @@ def optimum_map(
     return Optimum(*(np.squeeze(getattr(found, field.name)) for field in fields(Optimum)))
 
 
-_CHANCE = {"overlap": 0.0, "recall": 0.0, "specificity": 0.0, "f1": 0.0, "negative_f1": 0.0}
+def guide_regret(
+    samples_per_dim: npt.ArrayLike,
+    temperature: npt.ArrayLike,
+    teacher_bias: npt.ArrayLike,
+    guide: str = "balanced_accuracy",
+    *,
+    test_fraction: npt.ArrayLike = 0.5,
+) -> FloatArray:
+    """What of the overlap is lost if the training fraction is chosen by a metric instead of by the overlap.
+
+    Parameters
+    ----------
+    samples_per_dim, temperature, teacher_bias : array-like
+        α, T and b0 as in :func:`solve_saddle`.
+    guide : str
+        The objective that chooses, as in :func:`optimal_train_fraction`.
+    test_fraction : array-like
+        The share of positives in the test set that the guide is computed on.
+
+    Returns
+    -------
+    ndarray
+        R(ρ of the best R) minus R(ρ of the best guide).
+
+    References
+    ----------
+    Pezzicoli et al., section 3.2 ("which one?") and Fig 12.
+
+    Examples
+    --------
+    >>> bool(guide_regret(8.0, 0.5, -1.5) < 0.002 < guide_regret(8.0, 0.5, -1.5, "precision"))
+    True
+    """
+    best = optimal_train_fraction(samples_per_dim, temperature, teacher_bias)
+    led = optimal_train_fraction(
+        samples_per_dim, temperature, teacher_bias, guide, test_fraction=test_fraction
+    )
+    reached = solve_saddle(samples_per_dim, temperature, teacher_bias, led.train_fraction).overlap
+    return np.asarray(best.value - reached)
+
+
+_CHANCE = {"overlap": 0.0, "recall": 0.0, "specificity": 0.0, "f1": 0.0, "negative_f1": 0.0, "macro_f1": 0.0}
 
 
 def crossover_temperature(

@@ -1,8 +1,9 @@
 """What can be made of the rows one has: leave some out, weight the classes, or get fresh ones?
 
-The paper moves ρ at a fixed number of rows per dimension, which only fresh rows can do. With a pool of n₊ and n₋ rows
-a share ρ leaves min(n₊/ρ, n₋/(1-ρ)) of them. Class weights keep all rows and are a third case, not the same as either
-(section 4 of the paper says they are; :func:`solve_saddle` with weights and :func:`sample_gibbs` say they are not).
+The paper moves ρ at a fixed number of rows per dimension, which only fresh rows can do. With a pool of n₊ and
+n₋ rows a share ρ leaves min(n₊/ρ, n₋/(1-ρ)) of them. Class weights keep all rows and are a third case, not
+the same as either (section 4 of the paper says they are; :func:`solve_saddle` with weights and
+:func:`sample_gibbs` say they are not).
 """
 
 from __future__ import annotations

@@ -1,14 +1,16 @@
 """Is the rare class the tail of one population, or a group of its own? (sections 2.1 and G.3.1)
 
 In the model (anomaly-detection imbalance) all rows come from one population and a rule cuts off its tail. In
-multiple-groups imbalance the rare class has a distribution of its own. Both are fitted, by maximum likelihood, to the
-rows' held-out positions s across a linear boundary, and both may have wrong labels with probability ε:
+multiple-groups imbalance the rare class has a distribution of its own. Both are fitted, by maximum
+likelihood, to the rows' held-out positions s across a linear boundary, and both may have wrong labels with
+probability ε:
 
     tail:   s ~ N(μ, σ²),  P(positive | s) = ε + (1-2ε)·Φ(a + c·s)
     group:  s ~ N(m₊, σ₊²) with probability π, else N(m₋, σ₋²), and labels turned with probability ε
 
-Vuong's test for models that are not nested says which is closer to the data, or that this cannot be told. Labels that
-are wrong here and there look like a rare class with a middle of its own: without ε they would turn a tail into a group.
+Vuong's test for models that are not nested says which is closer to the data, or that this cannot be told.
+Labels that are wrong here and there look like a rare class with a middle of its own: without ε they would
+turn a tail into a group.
 """
 
 from __future__ import annotations

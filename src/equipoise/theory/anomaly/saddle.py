@@ -105,6 +105,7 @@ def solve_saddle(
     positive_weight: npt.ArrayLike = 1.0,
     negative_weight: npt.ArrayLike = 1.0,
     learn_bias: bool = True,
+    student_bias: npt.ArrayLike | None = None,
 ) -> SaddlePoint:
     """Solve the saddle-point equations of the teacher-student spherical perceptron under class imbalance.
 
@@ -129,6 +130,8 @@ def solve_saddle(
         so they act like re-sampling only in part, and at T = 0, where no errors are made, not at all.
     learn_bias : bool, default=True
         Learn b with the weights (Eqs 71-75), or know it, b = b0 (appendix E).
+    student_bias : array-like, optional
+        Hold b at this value instead: the free energy as a function of the bias.
 
     Returns
     -------
@@ -155,10 +158,20 @@ def solve_saddle(
         check_positive("positive_weight", positive_weight),
         check_positive("negative_weight", negative_weight),
     )
-    shape = np.broadcast_shapes(*(values.shape for values in arguments))
+    shape = np.broadcast_shapes(
+        *(values.shape for values in arguments), np.shape(0.0 if student_bias is None else student_bias)
+    )
     setting = Setting(*(np.broadcast_to(values, shape).ravel() for values in arguments))
-    branch = solve_learned_bias(setting) if learn_bias else solve_given_bias(setting, setting.teacher_bias)
-    point = _assemble(setting, branch, learn_bias)
+    if student_bias is not None:
+        held = np.broadcast_to(
+            check_in_range("student_bias", student_bias, -_LARGEST_BIAS, _LARGEST_BIAS), shape
+        )
+        branch = solve_given_bias(setting, held.ravel())
+    else:
+        branch = (
+            solve_learned_bias(setting) if learn_bias else solve_given_bias(setting, setting.teacher_bias)
+        )
+    point = _assemble(setting, branch, learn_bias and student_bias is None)
     point = SaddlePoint(*(getattr(point, field.name).reshape(shape) for field in fields(SaddlePoint)))
     failed = ~point.converged & (point.phase != "dummy")
     if failed.any():
