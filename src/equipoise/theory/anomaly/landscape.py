@@ -186,7 +186,8 @@ def phase_transitions(
 
     sides = ((_LOWEST, 0.5), (0.5, 1 - _LOWEST))
     transitions = [_jump(equilibrium, *side, alpha.shape) for side in sides]
-    ends = [_jump(exists, *side, alpha.shape)[0] for side in sides]
+    never = np.full(alpha.shape, np.nan)
+    ends = [_jump(exists, *side, alpha.shape)[0] if learn_bias else never for side in sides]
     (low, low_size), (high, high_size) = transitions
     return PhaseTransitions(low, high, low_size, high_size, *ends)
 

@@ -6,12 +6,12 @@ Pezzicoli et al., section 3.2 and appendix F: ρ(R*), ρ(b*), the peaks of the m
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from numpy.polynomial import chebyshev
-from scipy.interpolate import CubicSpline
 
 from equipoise._core.checks import FloatArray, check_choice, check_fraction, check_in_range, check_positive
 from equipoise.theory.anomaly.metrics import Metrics, intrinsic_fraction, teacher_bias
@@ -19,7 +19,8 @@ from equipoise.theory.anomaly.saddle import SaddlePoint, solve_saddle
 
 LOWEST, HIGHEST = 0.005, 0.995  # the training fractions that are searched
 HOTTEST = 1e4  # far above any crossover; beyond it the equations lose their digits
-_COARSE = 27
+_LOGIT = np.log(HIGHEST / (1 - HIGHEST))
+_GRID = 1.0 / (1.0 + np.exp(-np.linspace(-_LOGIT, _LOGIT, 27)))  # the coarse scan
 _ZOOMS, _FINE = 3, 9  # each zoom is four times finer; the last nodes lie closer than 1/400
 _CHEBYSHEV = 9
 OBJECTIVES = ("overlap", "bias", *(field.name for field in fields(Metrics)))
@@ -104,24 +105,42 @@ def optimal_train_fraction(
         value = objective_of(point, objective, share[..., None])
         return -value if objective == "error" else value
 
-    found = maximize(score, alpha.shape, square=objective == "bias")
+    square = objective == "bias"
+    found = maximize(score, alpha.shape, square=square)
     rest = score(np.stack([found.train_fraction, np.full(alpha.shape, 0.5), intrinsic_fraction(b0)], axis=-1))
     value = rest[..., 0]
+    # (b - b0)² bends by 2(db/dρ)²
+    width = (
+        0.02 / np.sqrt(np.maximum(0.5 * found.curvature, 1e-12)) if square else _width(score, found, value)
+    )
     with np.errstate(invalid="ignore"):  # -inf where both are dummies
         at_half, at_intrinsic = (np.maximum(value - rest[..., k], 0.0) for k in (1, 2))
     sign = -1.0 if objective == "error" else 1.0
-    return replace(found, value=sign * value, regret_at_half=at_half, regret_at_intrinsic=at_intrinsic)
+    return Optimum(
+        found.train_fraction, sign * value, at_half, at_intrinsic, width, found.curvature, found.interior
+    )
 
 
-def maximize(score: Callable[[FloatArray], FloatArray], shape: tuple[int, ...], *, square: bool) -> Optimum:
+Score = Callable[[FloatArray], FloatArray]
+
+
+class Peak(NamedTuple):
+    """Where a score peaks, how it bends there, whether that is inside, and the coarse scan."""
+
+    train_fraction: FloatArray
+    curvature: FloatArray
+    interior: npt.NDArray[np.bool_]
+    scan: FloatArray
+
+
+def maximize(score: Score, shape: tuple[int, ...], *, square: bool) -> Peak:
     """A coarse scan, three finer ones around the best point, then the peak of a Chebyshev interpolant.
 
     The scans only compare values, so a jump into the dummy phase does them no harm; the interpolant's peak is taken
     where it is better. ``square`` interpolates -value², smooth where -|value| has its kink.
     """
-    logit = np.linspace(np.log(LOWEST / (1 - LOWEST)), np.log(HIGHEST / (1 - HIGHEST)), _COARSE)
-    grid = 1.0 / (1.0 + np.exp(-logit))
-    nodes, values = np.broadcast_to(grid, (*shape, _COARSE)), score(np.broadcast_to(grid, (*shape, _COARSE)))
+    nodes = np.broadcast_to(_GRID, (*shape, _GRID.size))
+    values = score(nodes)
     coarse, interior = values, np.maximum(values[..., 0], values[..., -1]) < values.max(axis=-1)
     for _ in range(_ZOOMS):
         low, high, _ = _around_best(nodes, values)
@@ -135,13 +154,9 @@ def maximize(score: Callable[[FloatArray], FloatArray], shape: tuple[int, ...], 
     better = (
         interior & np.isfinite(last).all(axis=-1) & (score(peak[..., None])[..., 0] >= values.max(axis=-1))
     )
-    fraction = np.where(better, peak, np.where(interior, fraction, grid[coarse.argmax(axis=-1)]))
+    fraction = np.where(better, peak, np.where(interior, fraction, _GRID[coarse.argmax(axis=-1)]))
     curvature = np.where(better, -bend / half**2, np.nan)
-    top = np.maximum(coarse.max(axis=-1), values.max(axis=-1))
-    # (b - b0)² bends by 2(db/dρ)²
-    width = 0.02 / np.sqrt(np.maximum(0.5 * curvature, 1e-12)) if square else _width(logit, coarse, top)
-    nothing = np.full(shape, np.nan)
-    return Optimum(fraction, nothing, nothing, nothing, width, curvature, interior)
+    return Peak(fraction, curvature, interior, coarse)
 
 
 def _around_best(nodes: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -172,16 +187,21 @@ def _peak(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     return x.reshape(shape), chebyshev.chebval(x, bend, tensor=False).reshape(shape)
 
 
-def _width(logit: FloatArray, values: FloatArray, top: FloatArray) -> FloatArray:
-    """The length of the interval of ρ around the peak where the scan's interpolant is within a percent of it."""
-    fine = np.linspace(logit[0], logit[-1], 4001)
-    fraction = 1.0 / (1.0 + np.exp(-fine))
-    rows = CubicSpline(logit, values, axis=-1)(fine)
-    good = rows >= (top - 0.01 * np.abs(top))[..., None]
-    best, position = rows.argmax(axis=-1)[..., None], np.arange(fine.size)
-    left = np.where(~good & (position < best), position, 0).max(axis=-1)
-    right = np.where(~good & (position > best), position, fine.size - 1).min(axis=-1)
-    return fraction[right] - fraction[left]
+def _width(score: Score, peak: Peak, value: FloatArray) -> FloatArray:
+    """The length of the interval of ρ around the peak where the score is within a percent of its value."""
+    level = value - 0.01 * np.abs(value)
+    low = peak.scan < level[..., None]
+    place = peak.train_fraction[..., None]
+    left = np.where(low & (place > _GRID), _GRID, LOWEST).max(axis=-1)
+    right = np.where(low & (place < _GRID), _GRID, HIGHEST).min(axis=-1)
+    inside, outside = np.stack([peak.train_fraction] * 2, axis=-1), np.stack([left, right], axis=-1)
+    for _ in range(_ZOOMS):  # both ends at once: the cell in which the score first falls below the level
+        nodes = np.linspace(inside, outside, _FINE, axis=-1)
+        good = score(nodes.reshape(*value.shape, -1)).reshape(nodes.shape) >= level[..., None, None]
+        first = np.where(good.all(axis=-1), _FINE - 1, np.argmin(good, axis=-1))[..., None]
+        inside = np.take_along_axis(nodes, np.maximum(first - 1, 0), axis=-1)[..., 0]
+        outside = np.take_along_axis(nodes, first, axis=-1)[..., 0]
+    return outside[..., 1] - outside[..., 0]
 
 
 def optimum_map(
