@@ -38,6 +38,7 @@ _SHOWN = {
     "precision": "precision",
     "f1": "F1",
     "negative_f1": "F1 of negatives",
+    "macro_f1": "macro F1",
 }
 STUDIES = {
     "14": "anomaly-sgd (left, perceptron) and anomaly-real (right, network)",
@@ -418,10 +419,9 @@ def figure_guides() -> Figure:
     )
     shares = {name: intrinsic_fraction(b0) if name == "accuracy" else 0.5 for name in names}
     lost = [guide_regret(alpha, noise, b0, name, test_fraction=shares[name]).ravel() for name in names]
-    axes[0, 0].boxplot(
-        lost, tick_labels=[_SHOWN.get(name, name.replace("_", " ")) for name in names], whis=(0, 100)
-    )
-    axes[0, 0].set(ylabel="overlap lost", yscale="symlog", ylim=(0, 1))
+    axes[0, 0].boxplot(lost, tick_labels=[_SHOWN[name] for name in names], whis=(0, 100))
+    axes[0, 0].tick_params(axis="x", labelsize=8)
+    axes[0, 0].set(ylabel="overlap lost", ylim=(0, 1))
     axes[0, 0].set_yscale("symlog", linthresh=1e-3)
     axes[0, 0].set_title("Accuracy on the natural test share, the others on equal classes", fontsize=9)
     return figure
