@@ -7,24 +7,15 @@ from typing import Any
 
 import numpy as np
 
-<<<<<<< HEAD
-from equipoise.report import PALETTE, Picture, Section, Table, Text, new_axes
-from equipoise.studies.spec import Spec
-=======
-from equipoise.report import Table
-from equipoise.studies.plots import new_axes
->>>>>>> 8e13508 (Transitions, free energy by class, stability, both scales of SGD; studies on the pool and with weights; figures 1, 2 and 6)
+from equipoise.report import Table, new_axes
 
 
 def new_panels(count: int, width: float = 3.6) -> tuple[Any, Any]:
     """So many axes in rows of up to four; the rest is switched off."""
     columns = min(count, 4)
     rows = -(-count // columns)
-    figure, axes = new_axes(width * columns, 2.9 * rows, rows, columns)
-    axes = np.ravel(axes)
-    for axis in axes[count:]:
-        axis.axis("off")
-    return figure, axes[:count]
+    figure, axes = new_axes(width * columns, 2.9 * rows, rows, columns, count)
+    return figure, np.ravel(axes)[:count]
 
 
 def beside(paper: Mapping[str, Any]) -> Table:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Circle
 
 from equipoise._core.checks import FloatArray
 from equipoise.theory.anomaly import TrainingSet, free_energy_at, sample_training_set, solve_saddle
@@ -16,19 +19,13 @@ _REACH = 3.6
 def draw_data(axis: Axes, data: TrainingSet, teacher_bias: float) -> None:
     """A training set in the plane, the population's contours at 1 to 3 standard deviations, the teacher."""
     for radius in (1, 2, 3):
-        axis.add_patch(_circle(radius))
+        axis.add_patch(Circle((0, 0), radius, fill=False, color="0.8", lw=0.8))
     for label, marker, color in ((1, "+", _POSITIVE), (-1, "_", _NEGATIVE)):
         rows = data.inputs[data.labels == label]
         axis.plot(rows[:, 1], rows[:, 0], marker, color=color, ms=8, mew=1.6)
     axis.axhline(-teacher_bias, color="black", ls="--", lw=1.2)
     axis.set(xlim=(-_REACH, _REACH), ylim=(-_REACH, _REACH), aspect="equal", xticks=[], yticks=[])
     axis.grid(visible=False)
-
-
-def _circle(radius: float) -> object:
-    from matplotlib.patches import Circle
-
-    return Circle((0, 0), radius, fill=False, color="0.8", lw=0.8)
 
 
 def sample_students(
@@ -59,7 +56,7 @@ def draw_students(axis: Axes, students: FloatArray) -> None:
 
 def draw_terms(axis: Axes, train_fraction: float) -> None:
     """-βF over the student's bias and its parts: the volume of students, and what each class takes away."""
-    control = {
+    control: dict[str, Any] = {
         "samples_per_dim": 1.1,
         "temperature": 0.5,
         "teacher_bias": -0.6,

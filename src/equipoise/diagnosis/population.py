@@ -6,10 +6,11 @@ import numpy as np
 
 from equipoise._core.checks import FloatArray
 from equipoise.diagnosis._contract import Finding, Sample
-from equipoise.report import COLORS, Figure, new_figure, plain
+from equipoise.report import COLORS, Figure, bar, new_figure, plain
 from equipoise.theory.anomaly import TailOrGroup, tail_or_group
 
 ORDER = 30
+USUAL_SECONDS = 2
 QUESTION = "Is it anomaly-detection imbalance, or separate groups?"
 MOST = 5000
 _ANSWERS = {
@@ -41,8 +42,6 @@ def ask(sample: Sample) -> Finding:
 
 
 def _figure(position: FloatArray, mine: np.ndarray, name: str) -> Figure:
-    import plotly.graph_objects as go
-
     edges = np.histogram_bin_edges(position, 40)
     traces = []
     for rows, label, color in (
@@ -50,7 +49,7 @@ def _figure(position: FloatArray, mine: np.ndarray, name: str) -> Figure:
         (mine, name, COLORS["minority"]),
     ):
         density, _ = np.histogram(position[rows], edges, density=True)
-        traces.append(go.Bar(x=(edges[:-1] + edges[1:]) / 2, y=density, name=label, marker_color=color,
+        traces.append(bar(x=(edges[:-1] + edges[1:]) / 2, y=density, name=label, marker_color=color,
                              opacity=0.75, hovertemplate=f"{label}: %{{y:.2f}}<extra></extra>"))  # fmt: skip
     figure = new_figure(*traces, x="position across the boundary (held-out)", y="density in its class",
                         barmode="overlay", bargap=0)  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from equipoise.diagnosis._contract import Finding, Sample
-from equipoise.report import COLORS, Figure, new_figure
+from equipoise.report import COLORS, PALETTE, Figure, new_figure, scatter
 from equipoise.theory.anomaly import PoolPlan, TrainingAdvice, advise_training
 
 ORDER = 100
@@ -17,7 +17,7 @@ _LABELS = {"subset": "leaving common rows out", "weights": "weighting the classe
 _STYLES = {
     "subset": (COLORS["majority"], "solid"),
     "weights": (COLORS["accent"], "solid"),
-    "fresh": ("#5b5bd6", "dot"),
+    "fresh": (PALETTE[2], "dot"),
 }
 _CAPTION = (
     "Pezzicoli, Ros, Landes & Baity-Jesi: a perceptron that learns a hyperplane cut into one Gaussian "
@@ -92,17 +92,15 @@ def _values(advice: TrainingAdvice) -> dict[str, Any]:
 
 
 def _figure(plan: PoolPlan) -> Figure:
-    import plotly.graph_objects as go
-
     traces = [
-        go.Scatter(x=plan.shares, y=np.round(getattr(plan, f"{way}_curve"), 4), mode="lines", name=label,
+        scatter(x=plan.shares, y=np.round(getattr(plan, f"{way}_curve"), 4), mode="lines", name=label,
                    line={"color": _STYLES[way][0], "width": 2.5, "dash": _STYLES[way][1]},
                    hovertemplate=f"{label}<br>share %{{x:.2f}}<br>balanced accuracy %{{y:.3f}}<extra></extra>")
         for way, label in _LABELS.items()
     ]  # fmt: skip
     own = plan.n_positive / (plan.n_positive + plan.n_negative)
     traces.append(
-        go.Scatter(x=[own], y=[plan.as_is], mode="markers", name="all rows as they are",
+        scatter(x=[own], y=[plan.as_is], mode="markers", name="all rows as they are",
                    marker={"color": COLORS["minority"], "size": 12},
                    hovertemplate=f"all rows, share {own:.3f}<br>balanced accuracy %{{y:.3f}}<extra></extra>")
     )  # fmt: skip

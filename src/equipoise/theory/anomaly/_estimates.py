@@ -94,7 +94,7 @@ def rank_area(positive: FloatArray, negative: FloatArray) -> float:
 def overlap_from_area(area: npt.ArrayLike, teacher_bias: float) -> FloatArray:
     """The overlap R at which the model has this ROC area; 0 below chance."""
     grid = np.concatenate([np.linspace(0.0, 0.98, 60), 1.0 - np.geomspace(0.015, 1e-4, 20)])
-    return np.asarray(np.interp(area, area_under_curve(grid, teacher_bias), grid))
+    return np.asarray(np.interp(np.asarray(area, dtype=float), area_under_curve(grid, teacher_bias), grid))
 
 
 class Evidence(NamedTuple):
@@ -131,9 +131,10 @@ def fit_model(
     weights gain what they gained. A gain below the model's lowest means T = 0, one above its highest the
     highest T.
     """
-    weights = dict(zip(("positive_weight", "negative_weight"), balanced_weights(train_fraction), strict=True))
+    plus, minus = balanced_weights(train_fraction)
     grid = (_LOADS[:, None], _TEMPERATURES, teacher_bias, train_fraction)
-    weighted, plain = solve_saddle(*grid, **weights), solve_saddle(*grid)
+    weighted = solve_saddle(*grid, positive_weight=plus, negative_weight=minus)
+    plain = solve_saddle(*grid)
     overlap = np.maximum.accumulate(weighted.overlap, axis=0)
     gain = weighted.metrics().balanced_accuracy - plain.metrics().balanced_accuracy
     wanted = overlap_from_area(evidence.area, teacher_bias)

@@ -125,11 +125,19 @@ def advise_training(
     population = tail_or_group(rows, positive, random_state=generator) if enough else None
     reasons = _reasons(population, evidence.area, float(wanted[0]))
     fatal = any(reason.startswith("Worthless") for reason in reasons)
+    chosen, half = _intervals(everything, plan)
     return TrainingAdvice(
-        plan, *_intervals(everything, plan), "worthless" if fatal else "weak" if reasons else "usable",
-        tuple(reasons), population, float(load[0]), float(noise[0]), float(evidence.area[0]),
-        float(evidence.weights_gain[0]),
-    )  # fmt: skip
+        plan=plan,
+        gain_interval=chosen,
+        half_interval=half,
+        verdict="worthless" if fatal else "weak" if reasons else "usable",
+        reasons=tuple(reasons),
+        population=population,
+        samples_per_dim=float(load[0]),
+        temperature=float(noise[0]),
+        area=float(evidence.area[0]),
+        weights_gain=float(evidence.weights_gain[0]),
+    )
 
 
 def _at_most(
@@ -144,9 +152,12 @@ def _at_most(
     return rows[chosen], positive[chosen]
 
 
-def _intervals(pool: Pool, plan: PoolPlan) -> tuple[dict[str, tuple[float, float]], ...]:
+Intervals = dict[str, tuple[float, float]]
+
+
+def _intervals(pool: Pool, plan: PoolPlan) -> tuple[Intervals, Intervals]:
     """The 5th to 95th percentile over the draws of each way's gain, at the plan's share and at one half."""
-    found: tuple[dict[str, tuple[float, float]], ...] = ({}, {})
+    found: tuple[Intervals, Intervals] = ({}, {})
     for way in WAYS:
         shares = np.array([getattr(plan, way).train_fraction, 0.5])
         gains = pool.score(way, shares) - pool.score("fresh", np.array([pool.share]))

@@ -215,13 +215,23 @@ def solve_pool(pool: Pool) -> PoolPlan:
     """The plan for one setting of a pool."""
     sign = -1.0 if pool.objective == "error" else 1.0
     as_is = float(pool.score("fresh", np.array([pool.share]))[0])
-    curves = {way: pool.score(way, SHARES) for way in WAYS}
-    choices = {way: _best(pool, way, as_is, sign) for way in WAYS}
+    subset, weights, fresh = (_best(pool, way, as_is, sign) for way in WAYS)
     return PoolPlan(
-        pool.n_positive, pool.n_negative, float(pool.dimensions), float(pool.temperature),
-        float(ndtr(pool.teacher_bias)), pool.objective, sign * as_is, **choices, shares=SHARES,
-        **{f"{way}_curve": sign * curve for way, curve in curves.items()},
-    )  # fmt: skip
+        n_positive=pool.n_positive,
+        n_negative=pool.n_negative,
+        dimensions=float(pool.dimensions),
+        temperature=float(pool.temperature),
+        intrinsic_fraction=float(ndtr(pool.teacher_bias)),
+        objective=pool.objective,
+        as_is=sign * as_is,
+        subset=subset,
+        weights=weights,
+        fresh=fresh,
+        shares=SHARES,
+        subset_curve=sign * pool.score("subset", SHARES),
+        weights_curve=sign * pool.score("weights", SHARES),
+        fresh_curve=sign * pool.score("fresh", SHARES),
+    )
 
 
 def _best(pool: Pool, way: str, as_is: float, sign: float) -> TrainingChoice:

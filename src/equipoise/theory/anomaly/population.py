@@ -112,10 +112,11 @@ def _fit(
     likelihood: Likelihood, starts: list[list[float]], s: FloatArray, positive: npt.NDArray[np.bool_]
 ) -> tuple[FloatArray, float]:
     """The log-likelihood of every row at the best fit from the given starts, and the share of wrong labels."""
-    found = [
-        minimize(lambda p: -float(likelihood(p, s, positive).mean()), start, method="L-BFGS-B")
-        for start in starts
-    ]
+
+    def loss(p: FloatArray) -> float:
+        return -float(likelihood(p, s, positive).mean())
+
+    found = [minimize(loss, np.array(start), method="L-BFGS-B") for start in starts]
     best = min(found, key=lambda result: float(result.fun))
     if best.status == 1:  # stopped by the number of steps
         warnings.warn(f"the fit did not converge: {best.message}", ConvergenceWarning, stacklevel=3)
