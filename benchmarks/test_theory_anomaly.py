@@ -82,33 +82,34 @@ def vectorized_iteration(alpha, temperature, b0, rho, nodes=401, tolerance=1e-9,
 
 
 def best_of(function, repeats):
+    """The shortest CPU time of some runs."""
     times = []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = time.process_time()
         function()
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     return min(times)
 
 
 def test_figure_3_is_faster_than_the_iteration_of_the_paper():
     """All 4 x 99 points in one call, against a loop over points and against one vectorized iteration.
 
-    Both are timed on every third point and scaled.
+    Both are timed on every eleventh point and scaled.
     """
 
     def plain():
-        return [plain_iteration(1.1, 0.5, b0, rho) for b0 in BIASES for rho in FRACTIONS[::3]]
+        return [plain_iteration(1.1, 0.5, b0, rho) for b0 in BIASES for rho in FRACTIONS[::11]]
 
     def ours():
         return solve_saddle(1.1, 0.5, BIASES[:, None], FRACTIONS)
 
     ours()
-    slow = best_of(plain, 1) * FRACTIONS.size / FRACTIONS[::3].size
+    slow = best_of(plain, 1) * FRACTIONS.size / FRACTIONS[::11].size
     fast = best_of(ours, 3)
     found, direct = ours(), plain_iteration(1.1, 0.5, -0.6, 0.5)
     assert abs(found.overlap[3, 49] - direct[1]) < 1e-5
-    together = best_of(lambda: vectorized_iteration(1.1, 0.5, BIASES[:, None], FRACTIONS[::3]), 1)
-    together *= FRACTIONS.size / FRACTIONS[::3].size
+    together = best_of(lambda: vectorized_iteration(1.1, 0.5, BIASES[:, None], FRACTIONS[::11]), 1)
+    together *= FRACTIONS.size / FRACTIONS[::11].size
     vectorized = vectorized_iteration(1.1, 0.5, -0.6, np.array([0.5]))[0]
     assert abs(found.overlap[3, 49] - vectorized[1]) < 1e-5
     print(f"\nloop {slow:.2f} s, vectorized {together:.2f} s, solve_saddle {fast:.3f} s:")

@@ -69,9 +69,10 @@ def _peaks(sweep: pd.DataFrame) -> Table:
     rows: list[list[Any]] = []
     for (scale, dim, rate), part in sweep.groupby(_KEYS):
         curves = part.pivot_table(index="seed", columns="train_fraction", values="balanced_accuracy")
-        if len(curves) < 5:
-            continue
         near = [f for f in curves.columns if 0.3 < f < 0.7]
+        curves = curves.dropna()
+        if len(curves) < 5 or len(near) < 4:
+            continue
         rng = np.random.default_rng(0)
         draws = [
             _peak(near, curves[near].to_numpy()[rng.integers(len(curves), size=len(curves))])
