@@ -1,12 +1,13 @@
-"""Which training fraction does the solvable model of anomaly detection advise, and does it apply?"""
+"""What does the solvable model of anomaly detection say about training shares, weights and the rows one has?"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from equipoise.theory.anomaly import (
-    advise_train_fraction,
+    advise_training,
     intrinsic_fraction,
+    optimal_from_pool,
     optimal_train_fraction,
     sample_gibbs,
     solve_saddle,
@@ -29,8 +30,11 @@ for objective in ("overlap", "precision", "f1"):
 run = sample_gibbs(1.1, 0.5, -0.6, 0.5, dim=25, datasets=12, sweeps=30, random_state=0)
 print(f"sampled overlap {run.overlap:.3f} ± {run.standard_error['overlap']:.3f}, theory {s.overlap[1]:.3f}")
 
+# A pool of rows: leaving some out, weighting the classes and fresh rows are three different things.
+print(optimal_from_pool(n_positive=100, n_negative=900, dimensions=100, temperature=0.5).summary())
+
 # The inverse: what does the model say about these data?
 rng = np.random.default_rng(0)
 X = rng.standard_normal((400, 20))
 y = (X @ rng.standard_normal(20) / np.sqrt(20) > 1.2).astype(int)
-print(advise_train_fraction(X, y, n_bootstrap=10, random_state=0).summary())
+print(advise_training(X, y, draws=10, random_state=0).summary())

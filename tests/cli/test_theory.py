@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from equipoise.cli import main
-from equipoise.cli.theory import figures, models
+from equipoise.cli.theory import figures, models, studies
+from equipoise.studies import spec_names
 
 
 def test_every_figure_has_a_caption():
@@ -36,4 +37,21 @@ def test_a_figure_is_written(tmp_path, capsys):
 def test_figures_are_listed(capsys):
     assert main(["theory", "anomaly", "--list"]) == 0
     listed = capsys.readouterr().out
-    assert all(f"{number:>4}  " in listed for number in (3, 4, 5, 8, 9, 10, 11, 12, 13))
+    assert all(f"{number:>11}  " in listed for number in range(1, 19))
+
+
+def test_an_experiment_is_answered_with_its_study(tmp_path, capsys):
+    assert main(["theory", "anomaly", "--figure", "15", "--out", str(tmp_path)]) == 0
+    assert "equipoise bench run anomaly-sgd" in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", ["1", "2", "6", "7"])
+def test_quick_figures_of_the_anomaly_model_are_drawn(number, tmp_path):
+    assert main(["theory", "anomaly", "--figure", number, "--out", str(tmp_path)]) == 0
+    assert (tmp_path / f"theory-anomaly-figure-{number}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_every_study_of_a_figure_exists():
+    for name in {text.split()[0] for text in studies("anomaly").values()}:
+        assert name in spec_names()

@@ -17,6 +17,7 @@ from equipoise.diagnosis.label_noise import suspects
 from equipoise.diagnosis.learning_curve import extrapolate, power_law
 from equipoise.diagnosis.minority_types import neighbor_types
 from equipoise.report.as_json import to_plain
+from equipoise.theory.anomaly import optimal_from_pool
 
 
 def groups(n=600, rare=60, gap=3.0, d=6, seed=0):
@@ -64,6 +65,14 @@ def test_counts_and_their_interval():
 def test_the_tail_of_one_population_is_told_from_a_group():
     assert ask("population", *tail()).values["kind"] == "tail"
     assert ask("population", *groups(4000, 300, gap=3.5)).values["kind"] == "group"
+
+
+def test_wrong_labels_do_not_turn_a_tail_into_a_group():
+    X, y = tail(4000)
+    wrong = np.random.default_rng(1).random(len(y)) < 0.02
+    finding = ask("population", X, y ^ wrong)
+    assert finding.values["kind"] == "tail"
+    assert finding.values["label_noise"] == pytest.approx(0.02, abs=0.01)
 
 
 def test_neighbor_types():
@@ -188,10 +197,17 @@ def test_effective_numbers_count_copies_once():
     assert "repeats itself" in finding.answer
 
 
-def test_the_theory_prefers_near_balance_for_a_tail():
-    finding = ask("training_ratio", *tail(4000))
-    assert 0.3 < finding.values["best"] < 0.7
-    assert finding.values["loss_at_own"] > finding.values["loss_at_half"] >= 0
+def test_the_training_share_is_judged_on_the_pool_of_rows():
+    """The report and the theory give one answer; leaving rows out is not sold as fresh rows."""
+    X, y = tail(1500, d=20, share=0.1)
+    finding = ask("training_ratio", X, y)
+    values = finding.values
+    assert values["subset"]["gain_at_half"] < 0 < values["fresh"]["gain_at_half"]
+    assert values["share"] == pytest.approx(0.1, abs=1e-3)
+    plan = optimal_from_pool(150, 1350, 1500 / values["samples_per_dim"], values["temperature"])
+    for way in ("subset", "weights", "fresh"):
+        assert values[way]["gain"] == pytest.approx(getattr(plan, way).gain, abs=1e-6)
+        assert f"{getattr(plan, way).gain_at_half:+.3f}" in finding.answer
 
 
 def test_mixed_tables_with_missing_values():

@@ -15,7 +15,7 @@ from equipoise.oversampling import AMDO, MCCCR, MCRBO, LowQualityError, LowQuali
 from equipoise.oversampling._multiclass import against_larger_classes
 from equipoise.oversampling.gate import Thresholds, assess, expected_coverage
 from equipoise.oversampling.mc_ccr import _radii
-from equipoise.theory.anomaly import advise_train_fraction
+from equipoise.theory.anomaly import advise_training
 from sampler_cases import blobs, mixed
 
 SAMPLERS = [AMDO(random_state=0), MCCCR(random_state=0), MCRBO(n_steps=40, random_state=0)]
@@ -98,9 +98,9 @@ def test_the_theory_says_how_many():
     X, y = make_classification(300, 8, weights=[0.9], random_state=0)
     sampler = AMDO(sampling_strategy="theory", random_state=0)
     _, y_new = sampler.fit_resample(X, y)
-    advice = advise_train_fraction(X, y, n_bootstrap=10, random_state=0)
+    advice = advise_training(X, y, draws=10, random_state=0)
     assert (y_new == 0).sum() == (y == 0).sum()
-    assert (y_new == 1).mean() == pytest.approx(advice.train_fraction, abs=0.01)
+    assert (y_new == 1).mean() == pytest.approx(advice.plan.weights.train_fraction, abs=0.01)
     with pytest.raises(ValueError, match="two classes, got 3"):
         sampler.fit_resample(*blobs())
 

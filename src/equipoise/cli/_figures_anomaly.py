@@ -1,7 +1,9 @@
-"""Figures 3-5 and 7-13 of Pezzicoli et al., computed by the solver. One function ``figure_N`` a figure.
+"""Figures 1 to 13 of Pezzicoli et al., computed by the solver. One function ``figure_N`` a figure.
 
-Stars mark the best point of a curve, diamonds the one at ρ_train = ρ0. Curves are broken where the only stationary
-student is the dummy classifier.
+Figures 14 to 18 are experiments: ``STUDIES`` names the study of each. Three further figures show what the
+paper leaves out: the pool of rows, the phase transitions, and how far each metric leads. Stars mark the best
+point of a curve, diamonds the one at ρ_train = ρ0. Curves are broken where the only stationary student is the
+dummy classifier.
 """
 
 from __future__ import annotations
@@ -14,12 +16,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from equipoise._core.checks import FloatArray
+from equipoise.cli._sketches_anomaly import draw_informative_samples, draw_scheme, draw_three_students
 from equipoise.report import PALETTE, new_axes
 from equipoise.theory.anomaly import (
     SaddlePoint,
     boundary_densities,
+    guide_regret,
     intrinsic_fraction,
+    optimal_from_pool,
     optimal_train_fraction,
+    phase_transitions,
     solve_saddle,
     teacher_bias,
 )
@@ -32,6 +38,14 @@ _SHOWN = {
     "precision": "precision",
     "f1": "F1",
     "negative_f1": "F1 of negatives",
+    "macro_f1": "macro F1",
+}
+STUDIES = {
+    "14": "anomaly-sgd (left, perceptron) and anomaly-real (right, network)",
+    "15": "anomaly-sgd",
+    "16": "anomaly-real (MVTec features, 30 components by class)",
+    "17": "anomaly-real (as figure 16; BTAD's images are not at hand)",
+    "18": "anomaly-real (part G.3 at a fixed number of rows, part pool with the rows at hand)",
 }
 _FRACTIONS = np.linspace(0.01, 0.99, 99)
 
@@ -61,13 +75,18 @@ def _mark(axis: Axes, x: float, y: float, marker: str, color: str) -> None:
     )
 
 
+def _own_share(alpha: float, noise: float, biases: tuple[float, ...]) -> SaddlePoint:
+    """The students trained at ρ = ρ0."""
+    return solve_saddle(alpha, noise, np.array(biases), intrinsic_fraction(np.array(biases)))
+
+
 def _overlap_panel(
     axis: Axes, alpha: float, noise: float, biases: tuple[float, ...], zoom: tuple[float, ...]
 ) -> None:
     """R over ρ for several b0, with an inset around the peaks."""
     point = _solve(alpha, noise, biases)
     best = optimal_train_fraction(alpha, noise, np.array(biases))
-    own = solve_saddle(alpha, noise, np.array(biases), np.clip(intrinsic_fraction(np.array(biases)), 1e-3, 1))
+    own = _own_share(alpha, noise, biases)
     inset = axis.inset_axes((0.33, 0.08, 0.36, 0.36), xlim=(zoom[0], zoom[1]), ylim=(zoom[2], zoom[3]))
     inset.tick_params(labelsize=7)
     for k, (b0, color) in enumerate(zip(biases, PALETTE, strict=False)):
@@ -99,6 +118,10 @@ def _bias_panel(axis: Axes, alpha: float, noise: float, biases: tuple[float, ...
         axis.axhline(b0, color=color, lw=0.8, ls=":")
         if exact.value[k] > -1e-3:
             _mark(axis, float(exact.train_fraction[k]), b0, "*", color)
+    own = _own_share(alpha, noise, biases)
+    for k, color in enumerate(PALETTE[: len(biases)]):
+        if own.phase[k] != "dummy":
+            _mark(axis, float(own.train_fraction[k]), float(own.bias[k]), "D", color)
     axis.axvline(0.5, color="grey", lw=0.8)
     axis.set(xlabel="ρ_train", ylabel="learned bias b", ylim=(min(biases) - 0.6, 2.0))
     axis.legend(fontsize=7)
@@ -145,6 +168,27 @@ def _shifted(axis: Axes, settings: Iterable[tuple[float, float, str]], b0: float
         axis.plot(_FRACTIONS - float(best.train_fraction), values, ".-", ms=3, lw=1, color=color, label=label)
         axis.axvline(0.5 - float(best.train_fraction), color=color, lw=0.9, ls=":")
     axis.legend(fontsize=7)
+
+
+def figure_1() -> Figure:
+    """Three training shares: students in the plane, and the energy and entropy that choose them"""
+    figure, axes = _canvas(2, 3, 4.2, 3.9)
+    draw_three_students(figure, axes)
+    return figure
+
+
+def figure_2() -> Figure:
+    """The teacher's bias sets how rare the anomalies are, and how close to the boundary they lie"""
+    figure, axes = _canvas(1, 4, 3.6, 4.2)
+    draw_informative_samples(axes)
+    return figure
+
+
+def figure_6() -> Figure:
+    """The teacher labels the data, and the student learns from the labels"""
+    figure, axes = _canvas(1, 1, 8.0, 4.0)
+    draw_scheme(axes[0, 0])
+    return figure
 
 
 def figure_4() -> Figure:
@@ -222,7 +266,7 @@ def figure_8() -> Figure:
 def figure_9() -> Figure:
     """As figure 3 for strong intrinsic imbalance, α = 1.1 (left) and 8 (right)"""
     figure, axes = _canvas(4, 2)
-    biases = (-1.5, -2.0, -3.0, -4.0, -5.0)
+    biases = (-1.5, -2.0, -2.5, -3.0, -4.0, -5.0)
     names = ("accuracy", "recall", "specificity", "precision", "f1", "negative_f1")
     zooms = {1.1: (0.42, 0.6, 0.45, 0.495), 8.0: (0.34, 0.6, 0.68, 0.93)}
     for column, alpha in enumerate((1.1, 8.0)):
@@ -308,4 +352,76 @@ def figure_13() -> Figure:
             axis.plot(_FRACTIONS, getattr(scores, name), style, color=color, label=_SHOWN[name])
         axis.set(xlabel="ρ_test", ylabel="score", title=f"α = {alpha:g}, b0 = {b0:g}, ρ_train = ½")
     axes[0, 0].legend(fontsize=7)
+    return figure
+
+
+def figure_pool() -> Figure:
+    """What a pool of rows gives: leaving rows out, class weights and fresh rows are three different things"""
+    figure, axes = _canvas(1, 3)
+    for axis, (positives, negatives, dims, noise) in zip(
+        axes[0], ((100, 900, 100, 0.5), (100, 900, 100, 0.05), (200, 3800, 100, 0.5)), strict=True
+    ):
+        plan = optimal_from_pool(positives, negatives, dims, noise)
+        for way, color, label in zip(
+            ("subset", "weights", "fresh"),
+            PALETTE,
+            ("leave rows out", "class weights", "fresh rows"),
+            strict=False,
+        ):
+            choice = getattr(plan, way)
+            style = ":" if way == "fresh" else "-"
+            axis.plot(plan.shares, getattr(plan, f"{way}_curve"), style, color=color, label=label)
+            _mark(axis, choice.train_fraction, choice.value, "*", color)
+        _mark(axis, positives / (positives + negatives), plan.as_is, "D", "white")
+        load = (positives + negatives) / dims
+        axis.set(
+            xlabel="share of positives, or of their weight",
+            ylabel="balanced accuracy",
+            title=f"{positives} of {positives + negatives} rows positive, α = {load:g}, T = {noise:g}",
+        )
+        axis.title.set_fontsize(9)
+    axes[0, 0].legend(fontsize=8)
+    return figure
+
+
+def figure_transitions() -> Figure:
+    """Where the student changes abruptly: transition and spinodal lines, and two jumps of the overlap"""
+    figure, axes = _canvas(1, 3)
+    alphas = np.geomspace(0.3, 20, 9)
+    for b0, color in zip((-0.6, -1.5), PALETTE, strict=False):
+        found = phase_transitions(alphas, 0.5, b0)
+        for side in ("lower", "upper"):
+            label = f"b0 = {b0:g}" if side == "lower" else None
+            axes[0, 0].semilogx(alphas, getattr(found, f"{side}_transition"), "-", color=color, label=label)
+            axes[0, 0].semilogx(alphas, getattr(found, f"{side}_spinodal"), ":", color=color)
+    axes[0, 0].set(xlabel="α", ylabel="ρ_train", title="T = 0.5: transition (line), spinodal (dots)")
+    axes[0, 0].legend(fontsize=8)
+    fractions = np.linspace(0.045, 0.12, 151)
+    point = solve_saddle(8.0, 0.5, -1.5, fractions)
+    for phase, color in (("learned", PALETTE[0]), ("metastable", PALETTE[4]), ("dummy", "grey")):
+        values = np.where(point.phase == phase, point.overlap, np.nan)
+        axes[0, 1].plot(fractions, values, ".-", ms=3, color=color, label=phase)
+    axes[0, 1].set(xlabel="ρ_train", ylabel="overlap R", title="α = 8, T = 0.5, b0 = -1.5")
+    known = np.linspace(0.2, 0.6, 81)
+    overlap = solve_saddle(2.0, 0.5, -4.0, known, learn_bias=False).overlap
+    axes[0, 2].plot(known, overlap, ".-", ms=3, color=PALETTE[0], label="equilibrium")
+    axes[0, 2].set(xlabel="ρ_train", ylabel="overlap R", title="known bias: α = 2, T = 0.5, b0 = -4")
+    axes[0, 1].legend(fontsize=8)
+    return figure
+
+
+def figure_guides() -> Figure:
+    """What of the overlap is lost if a metric chooses the training share, over α, T and b0"""
+    figure, axes = _canvas(1, 1, 8.0, 4.0)
+    names = ("balanced_accuracy", "negative_f1", "macro_f1", "f1", "precision", "accuracy")
+    alpha, noise, b0 = np.meshgrid(
+        (0.5, 1.1, 2.0, 4.0, 8.0), (0.1, 0.5, 1.0), (-0.6, -1.0, -1.5, -2.5), indexing="ij"
+    )
+    shares = {name: intrinsic_fraction(b0) if name == "accuracy" else 0.5 for name in names}
+    lost = [guide_regret(alpha, noise, b0, name, test_fraction=shares[name]).ravel() for name in names]
+    axes[0, 0].boxplot(lost, tick_labels=[_SHOWN[name] for name in names], whis=(0, 100))
+    axes[0, 0].tick_params(axis="x", labelsize=8)
+    axes[0, 0].set(ylabel="overlap lost", ylim=(0, 1))
+    axes[0, 0].set_yscale("symlog", linthresh=1e-3)
+    axes[0, 0].set_title("Accuracy on the natural test share, the others on equal classes", fontsize=9)
     return figure

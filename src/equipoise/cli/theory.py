@@ -1,7 +1,8 @@
 """``equipoise theory MODEL --figure N``: the figures of the theory papers, each computed by the solvers.
 
 A model keeps its figures in ``_figures_MODEL.py`` beside this file: a function ``figure_N() -> Figure`` each,
-found by name, its docstring's first line the caption.
+found by name, its docstring's first line the caption. ``STUDIES`` there names the study behind each figure of
+the paper that is an experiment.
 """
 
 from __future__ import annotations
@@ -40,6 +41,12 @@ def figures(model: str) -> dict[str, Callable[[], Figure]]:
     return dict(sorted(found.items(), key=lambda item: (int(item[0]) if item[0].isdigit() else 0, item[0])))
 
 
+def studies(model: str) -> dict[str, str]:
+    """The figures of a model that are experiments, and the study of each."""
+    module = importlib.import_module(f"{cli.__name__}.{_PREFIX}{model}")
+    return dict(getattr(module, "STUDIES", {}))
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", choices=models(), help="which model")
     parser.add_argument(
@@ -50,14 +57,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    known = figures(args.model)
+    known, experiments = figures(args.model), studies(args.model)
     if args.list or not args.figure:
         for name, draw in known.items():
-            print(f"{name:>4}  {(draw.__doc__ or '').strip().splitlines()[0]}")
+            print(f"{name:>11}  {(draw.__doc__ or '').strip().splitlines()[0]}")
+        for name, study in experiments.items():
+            print(f"{name:>11}  an experiment: study {study}")
         return 0
     wanted = list(known) if "all" in args.figure else args.figure
     for name in wanted:
-        check_choice("--figure", name, known)
+        check_choice("--figure", name, [*known, *experiments])
+        if name in experiments:
+            study = experiments[name].split()[0]
+            print(
+                f"Figure {name} is an experiment: study {experiments[name]}. Run it by: equipoise bench run {study}"
+            )
+    wanted = [name for name in wanted if name in known]
     import matplotlib
 
     matplotlib.use("agg")  # drawn to a file: no window is needed, nor a display

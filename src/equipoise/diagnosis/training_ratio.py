@@ -1,73 +1,110 @@
-"""The theory's training ratio: which share of rare rows to train on, and what deviating costs."""
+"""What another training share would bring for the rows at hand, by the solvable model of anomaly detection."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from equipoise.diagnosis._contract import Finding, Sample
 from equipoise.report import COLORS, PALETTE, Figure, new_figure, scatter
-from equipoise.theory.anomaly import solve_saddle, teacher_bias
+from equipoise.theory.anomaly import PoolPlan, TrainingAdvice, advise_training
 
 ORDER = 100
 QUESTION = "Which share of rare rows should training see?"
-TEMPERATURE = 0.5  # the noise of learning that the paper's figures are drawn at
 MOST = 3000
-GRID = np.linspace(0.02, 0.98, 49)
+_LABELS = {"subset": "leaving common rows out", "weights": "weighting the classes", "fresh": "fresh rows"}
+_STYLES = {
+    "subset": (COLORS["majority"], "solid"),
+    "weights": (COLORS["accent"], "solid"),
+    "fresh": (PALETTE[2], "dot"),
+}
+_CAPTION = (
+    "Pezzicoli, Ros, Landes & Baity-Jesi: a perceptron that learns a hyperplane cut into one Gaussian "
+    "population, with the load and the noise at which it does what a linear classifier does on these rows. "
+    "Leaving rows out and class weights use the rows at hand; the dotted line would need as many fresh rows at "
+    "that share. The model knows no label noise, no ridge penalty and no other shape of features."
+)
 
 
-def effective_dimension(X: np.ndarray) -> float:
-    """The participation ratio of the covariance's eigenvalues: how many directions the rows really use."""
-    spectrum = np.linalg.eigvalsh(np.atleast_2d(np.cov(X.T)))
-    spectrum = np.clip(spectrum, 0, None)
-    return float(spectrum.sum() ** 2 / max((spectrum**2).sum(), 1e-12))
+def compute(sample: Sample) -> TrainingAdvice:
+    """The model's advice for the rarest class against the others."""
+    rows = sample.rows(MOST, "ratio", least=200)
+    rare = int(sample.counts[sample.rare])
+    pool = (rare, int(sample.counts.sum()) - rare)
+    if pool[0] > pool[1]:
+        raise ValueError("the rarest class is not rarer than the others together")
+    mine = sample.y[rows] == sample.rare
+    return advise_training(sample.encoded(rows), mine, pool=pool, random_state=sample.random("ratio"))
 
 
 def ask(sample: Sample) -> Finding:
-    """Balanced accuracy and overlap of the solvable model at the data's own share, size and dimension."""
-    share = float(sample.counts[sample.rare] / sample.counts.sum())
-    share = float(np.clip(share, 1e-4, 0.5 - 1e-6))
-    rows = sample.rows(MOST, "ratio", least=200)
-    dimension = max(effective_dimension(sample.encoded(rows)), 1.0)
-    # At a fixed number of rows in training; twice the rare rows is what a balanced set can have.
-    alpha = float(np.clip(2 * sample.counts[sample.rare] / dimension, 0.2, 200))
-    point = solve_saddle(alpha, TEMPERATURE, float(teacher_bias(share)), np.append(GRID, max(share, 0.005)))
-    accuracy = np.nan_to_num(point.metrics(0.5).balanced_accuracy, nan=0.5)
-    overlap = point.overlap
-    best = int(accuracy[:-1].argmax())
-    flat = GRID[accuracy[:-1] >= accuracy[best] - 0.01]
-    loss_half = float(accuracy[best] - np.interp(0.5, GRID, accuracy[:-1]))
-    loss_own = float(accuracy[best] - accuracy[-1])
-    answer = (
-        f"For data like these (share {share:.2%}, {alpha:.1f} training rows a dimension) the solvable "
-        f"model of anomaly "
-        f"detection puts the best share at {GRID[best]:.2f}, and anything from {flat.min():.2f} to "
-        f"{flat.max():.2f} within "
-        f"0.01 of it; training at equal shares would cost {loss_half:.3f} of balanced accuracy, at the data's own "
-        f"share {loss_own:.3f}."
+    """What the rows at hand can gain, and what fresh ones would."""
+    advice = compute(sample)
+    return Finding(
+        "training_ratio", QUESTION, _answer(advice), "note", _values(advice), [_figure(advice.plan)]
     )
-    lines = [
-        scatter(x=GRID, y=np.round(accuracy[:-1], 4), mode="lines", name="balanced accuracy",
-                   line={"color": COLORS["accent"], "width": 2.5},
-                   hovertemplate="share %{x:.2f}<br>balanced accuracy %{y:.3f}<extra></extra>"),
-        scatter(x=GRID, y=np.round(overlap[:-1], 4), mode="lines", name="overlap R(ρ) with the truth",
-                   line={"color": PALETTE[2], "width": 2, "dash": "dash"},
-                   hovertemplate="share %{x:.2f}<br>overlap %{y:.3f}<extra></extra>"),
-        scatter(x=[share], y=[accuracy[-1]], mode="markers", name="your data",
-                   marker={"color": COLORS["minority"], "size": 12},
-                   hovertemplate=f"your share {share:.3f}<br>balanced accuracy %{{y:.3f}}<extra></extra>"),
-        scatter(x=[GRID[best]], y=[accuracy[best]], mode="markers", name="best",
-                   marker={"color": COLORS["accent"], "size": 12, "symbol": "star"},
-                   hovertemplate="best share %{x:.2f}<br>balanced accuracy %{y:.3f}<extra></extra>"),
-    ]  # fmt: skip
-    figure = new_figure(*lines, x="share of rare rows in training, ρ", y="in the solvable model")
-    values = {
-        "share": share, "samples_per_dim": alpha, "dimension": dimension, "best": float(GRID[best]),
-        "good_range": (float(flat.min()), float(flat.max())), "loss_at_half": loss_half, "loss_at_own": loss_own,
+
+
+def _answer(advice: TrainingAdvice) -> str:
+    plan = advice.plan
+    gains = ", ".join(
+        f"{label} {getattr(plan, way).gain_at_half:+.3f} ({low:+.3f} to {high:+.3f})"
+        for way, label in _LABELS.items()
+        for low, high in [advice.half_interval[way]]
+    )
+    best = {
+        "subset": f"the best is to keep {plan.subset.n_negative:,} of the {plan.n_negative:,} common rows, "
+        f"a share of {plan.subset.train_fraction:.2f} ({plan.subset.gain:+.3f})",
+        "weights": "the best is to weight the classes so that the rare one has "
+        f"{plan.weights.train_fraction:.0%} of the weight ({plan.weights.gain:+.3f})",
+        "as is": "the best is to train on all rows as they are",
+    }[plan.best]
+    worth = {
+        "usable": "The solvable model of anomaly detection fits data like these.",
+        "weak": "The solvable model of anomaly detection fits these data only in part.",
+        "worthless": "The solvable model of anomaly detection does not apply to these data.",
+    }[advice.verdict]
+    doubts = " ".join(reason.removeprefix("Worthless: ").capitalize() for reason in advice.reasons)
+    return (
+        f"{worth} {doubts}{' ' if doubts else ''}With the rows at hand {best} in balanced accuracy. "
+        f"At equal shares the model expects: {gains}."
+    )
+
+
+def _values(advice: TrainingAdvice) -> dict[str, Any]:
+    plan = advice.plan
+    ways = {
+        way: {
+            "share": getattr(plan, way).train_fraction,
+            "gain": getattr(plan, way).gain,
+            "gain_interval": advice.gain_interval[way],
+            "gain_at_half": getattr(plan, way).gain_at_half,
+            "gain_at_half_interval": advice.half_interval[way],
+        }
+        for way in _LABELS
+    }
+    return {
+        "verdict": advice.verdict, "best": plan.best, "as_is": plan.as_is, **ways,
+        "share": plan.n_positive / (plan.n_positive + plan.n_negative),
+        "samples_per_dim": advice.samples_per_dim, "temperature": advice.temperature,
     }  # fmt: skip
-    caption = (
-        "Pezzicoli, Ros, Landes & Baity-Jesi: a perceptron that learns a hyperplane cut into one "
-        "Gaussian population, at "
-        "temperature 0.5. A model of the tail case: trust it as far as the data are of that kind."
+
+
+def _figure(plan: PoolPlan) -> Figure:
+    traces = [
+        scatter(x=plan.shares, y=np.round(getattr(plan, f"{way}_curve"), 4), mode="lines", name=label,
+                   line={"color": _STYLES[way][0], "width": 2.5, "dash": _STYLES[way][1]},
+                   hovertemplate=f"{label}<br>share %{{x:.2f}}<br>balanced accuracy %{{y:.3f}}<extra></extra>")
+        for way, label in _LABELS.items()
+    ]  # fmt: skip
+    own = plan.n_positive / (plan.n_positive + plan.n_negative)
+    traces.append(
+        scatter(x=[own], y=[plan.as_is], mode="markers", name="all rows as they are",
+                   marker={"color": COLORS["minority"], "size": 12},
+                   hovertemplate=f"all rows, share {own:.3f}<br>balanced accuracy %{{y:.3f}}<extra></extra>")
+    )  # fmt: skip
+    figure = new_figure(
+        *traces, x="share of rare rows (or of their weight) in training", y="in the solvable model"
     )
-    block = Figure(figure, caption, "Theory: performance against the share of rare rows in training.", 340)
-    return Finding("training_ratio", QUESTION, answer, "note", values, [block])
+    return Figure(figure, _CAPTION, "Theory: what the pool of rows gives at every training share.", 340)

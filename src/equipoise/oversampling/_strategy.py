@@ -16,9 +16,9 @@ Strategy: TypeAlias = "str | float | Mapping[Any, int] | Callable[[Any], Mapping
 def resolve_strategy(strategy: Strategy, X: npt.NDArray[Any], y: npt.NDArray[Any]) -> dict[Any, int]:
     """The number of new rows a class, by imbalanced-learn's rules.
 
-    ``"theory"`` asks :mod:`equipoise.theory.anomaly` which share of the rare class is best for this very table of
-    two classes. A float is the wanted minority-to-majority ratio of a binary problem; the count is rounded where
-    imbalanced-learn cuts it off. ``"theory"`` asks the solvable model of anomaly detection for the fraction.
+    ``"theory"`` asks :mod:`equipoise.theory.anomaly` which class weights are best for this very table of two
+    classes, and makes as many rows as give the rare class that share. A float is the wanted
+    minority-to-majority ratio of a binary problem; the count is rounded where imbalanced-learn cuts it off.
 
     >>> import numpy as np
     >>> resolve_strategy(0.5, np.zeros((15, 1)), np.array([0] * 11 + [1] * 4))
@@ -28,8 +28,6 @@ def resolve_strategy(strategy: Strategy, X: npt.NDArray[Any], y: npt.NDArray[Any
         from equipoise.theory.anomaly import theory_sampling_strategy
 
         strategy = theory_sampling_strategy(X)
-    if isinstance(strategy, str) and strategy == "theory":
-        return _from_theory(X, y)
     if isinstance(strategy, float):
         check_sampling_strategy(1.0, y, "over-sampling")  # refuses what is not binary, in its own words
         return _from_ratio(strategy, y)
@@ -66,12 +64,3 @@ def _refuse_removal(strategy: Mapping[Any, int], y: npt.NDArray[Any]) -> None:
                 f"sampling_strategy asks for {wanted} rows of class {label!r}, which has {count} already; "
                 "over-sampling never removes rows"
             )
-
-
-def _from_theory(X: npt.NDArray[Any], y: npt.NDArray[Any]) -> dict[Any, int]:
-    from equipoise.theory.anomaly import theory_sampling_strategy
-
-    totals = theory_sampling_strategy(X)(y)
-    classes, counts = np.unique(y, return_counts=True)
-    new = {label: totals[label] - int(count) for label, count in zip(classes, counts, strict=True)}
-    return {label: count for label, count in new.items() if count > 0}

@@ -8,11 +8,13 @@ from scipy.optimize import minimize_scalar
 
 from equipoise.theory.anomaly import (
     crossover_temperature,
+    guide_regret,
     intrinsic_fraction,
     optimal_train_fraction,
     optimum_map,
     solve_saddle,
 )
+from equipoise.theory.anomaly.optimum import objective_of
 
 
 def test_known_optima():
@@ -40,6 +42,62 @@ def test_the_papers_order_of_peaks():
     assert float(bias.value) == pytest.approx(0, abs=1e-8)
     for name in ("recall", "specificity"):
         assert not optimal_train_fraction(1.1, 0.5, -0.6, name).interior
+
+
+BEHIND = [
+    (0.5, 0.5, -1.5, "bias"),
+    (0.5, 1.0, -2.5, "bias"),
+    (4.0, 1.0, -1.0, "bias"),
+    (16.0, 0.5, -4.0, "bias"),
+    (1.1, 1.0, -1.5, "precision"),
+    (4.0, 1.0, -0.6, "negative_precision"),
+]
+
+
+def check_against_a_scan(alpha, noise, b0, objective, count=400):
+    rho = np.linspace(0.005, 0.995, count)
+    point = solve_saddle(np.reshape(alpha, (-1, 1)), np.reshape(noise, (-1, 1)), np.reshape(b0, (-1, 1)), rho)
+    best = objective_of(point, objective).max(axis=-1)
+    found = optimal_train_fraction(alpha, noise, b0, objective)
+    assert np.isfinite(found.value).all()
+    assert (np.ravel(found.value) >= best - 1e-6).all()
+
+
+@pytest.mark.parametrize("setting", BEHIND)
+def test_no_optimum_lies_behind_a_scan(setting):
+    """Where the dummy phase begins next to the peak; each of these was wrong."""
+    check_against_a_scan(*setting, count=120)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "objective",
+    ["overlap", "bias", "balanced_accuracy", "f1", "precision", "negative_precision", "negative_f1"],
+)
+def test_none_of_168_optima_lies_behind_a_scan_of_400_fractions(objective):
+    alpha, noise, b0 = np.meshgrid(
+        (0.5, 1.1, 2, 4, 8, 16, 30), (0.05, 0.2, 0.5, 1.0), (-0.3, -0.6, -1, -1.5, -2.5, -4), indexing="ij"
+    )
+    check_against_a_scan(alpha.ravel(), noise.ravel(), b0.ravel(), objective)
+
+
+def test_the_best_share_for_the_bias_hits_it():
+    found = optimal_train_fraction(4.0, 1.0, -1.0, "bias")
+    assert found.train_fraction == pytest.approx(0.241, abs=1e-3)
+    assert found.value == pytest.approx(0, abs=1e-7)
+
+
+def test_the_best_share_for_precision_does_not_depend_on_the_test_share():
+    """p = r/(r + odds·(1-s)) rises with r/(1-s) whatever the odds, so its peak is where that ratio's is."""
+    found = optimal_train_fraction(1.1, 0.5, -0.6, "precision", test_fraction=[0.1, 0.5, 0.9])
+    np.testing.assert_allclose(found.train_fraction, found.train_fraction[1], atol=1e-6)
+
+
+def test_a_guide_that_is_the_overlap_loses_nothing_and_others_lose_what_they_say():
+    assert guide_regret(1.1, 0.5, -0.6, "overlap") == pytest.approx(0, abs=1e-9)
+    led = optimal_train_fraction(1.1, 0.5, -0.6, "f1").train_fraction
+    lost = optimal_train_fraction(1.1, 0.5, -0.6).value - solve_saddle(1.1, 0.5, -0.6, led).overlap
+    assert guide_regret(1.1, 0.5, -0.6, "f1") == pytest.approx(float(lost), abs=1e-9)
 
 
 def test_regrets_are_what_they_say():

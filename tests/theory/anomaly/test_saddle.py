@@ -104,11 +104,101 @@ def test_no_bias_at_balance_and_bayes_line_at_zero_temperature():
     np.testing.assert_allclose(s.free_energy, 0.0, atol=0)
 
 
-def test_bayes_line_holds_at_the_intrinsic_fraction():
-    """At T = 0 and ρ = ρ0 the teacher is a typical student but for the flat prior on b."""
-    s = solve_saddle(20.0, 0.0, -1.0, ndtr(-1.0))
-    assert abs(s.self_overlap - s.overlap) < 5e-3
-    assert s.bias == pytest.approx(-1.0, abs=0.02)
+@pytest.mark.parametrize(("alpha", "b0"), [(0.3, -0.5), (2.0, -1.5), (20.0, -1.0)])
+def test_without_noise_the_natural_share_learns_the_teachers_bias_exactly(alpha, b0):
+    """At T = 0 and ρ = ρ0 the teacher is a typical student: b = b0 and q = R, so ρ0 is the best share for b."""
+    s = solve_saddle(alpha, 0.0, b0, ndtr(b0))
+    assert s.bias == pytest.approx(b0, abs=1e-9)
+    assert s.self_overlap == pytest.approx(float(s.overlap), abs=1e-9)
+
+
+def weighted_log_partition(order, setting, weights):
+    """-βF with class weights: each class of the paper's double integral at its own temperature T/w."""
+    alpha, temperature, b0, rho = setting
+    volume = paper_log_partition(order, (0.0, temperature, b0, rho))
+    parts = [
+        paper_log_partition(order, (alpha, temperature / w, b0, share)) - volume
+        for w, share in zip(weights, (1 - 1e-300, 1e-300), strict=True)
+    ]
+    return volume + rho * parts[0] + (1 - rho) * parts[1]
+
+
+def test_weights_extremize_the_weighted_free_energy():
+    """By differences of a double integral that shares no code with the solver."""
+    setting, weights = (4.0, 0.5, -0.8, 0.2), (2.5, 0.625)
+    s = solve_saddle(*setting, positive_weight=2.5, negative_weight=0.625)
+    order = np.array([s.self_overlap, s.overlap, s.bias])
+    assert weighted_log_partition(order, setting, weights) == pytest.approx(float(s.log_partition), abs=1e-9)
+    for step in 2e-4 * np.eye(3):
+        up, down = (weighted_log_partition(order + sign * step, setting, weights) for sign in (1, -1))
+        assert abs(up - down) / 4e-4 < 2e-6
+
+
+def test_equal_weights_are_a_temperature_and_no_noise_needs_no_weights():
+    doubled = solve_saddle(2.0, 0.8, -1.0, 0.3, positive_weight=2.0, negative_weight=2.0)
+    plain = solve_saddle(2.0, 0.4, -1.0, 0.3)
+    assert (doubled.overlap, doubled.bias) == pytest.approx(
+        (float(plain.overlap), float(plain.bias)), abs=1e-9
+    )
+    frozen = solve_saddle(2.0, 0.0, -1.0, 0.3, positive_weight=[0.2, 1.0, 5.0])
+    np.testing.assert_allclose(frozen.overlap, frozen.overlap[1], atol=1e-10)
+
+
+def test_weights_mirror_with_the_classes():
+    a = solve_saddle(3.0, 0.5, -1.0, 0.2, positive_weight=3.0, negative_weight=0.7)
+    b = solve_saddle(3.0, 0.5, 1.0, 0.8, positive_weight=0.7, negative_weight=3.0)
+    assert (float(b.overlap), float(b.bias)) == pytest.approx((float(a.overlap), -float(a.bias)), abs=1e-10)
+
+
+def test_the_dummy_of_a_weighted_problem():
+    """Heavy weights on the rare class turn the dummy around; the energy counts weights, the error does not."""
+    s = solve_saddle(1.0, 1.0, -0.5, [0.1, 0.4], positive_weight=[1.0, 6.0], negative_weight=[1.0, 0.2])
+    assert s.phase.tolist() == ["dummy", "dummy"]
+    assert s.bias.tolist() == [-np.inf, np.inf]
+    assert s.train_error == pytest.approx([0.1, 0.6])
+    assert s.dummy_log_partition == pytest.approx([-0.1, -0.12])
+
+
+def independent_stability(order, setting, h=1e-3):
+    """1 - α(1-q)²·E[(∂²log z/∂h²)²]: second differences in b of the double integral's inner logarithm."""
+    q, r, b = order
+    alpha, temperature, b0, rho = setting
+    x, w = leggauss(120)
+    t, wt = 9 * x, 9 * w * np.exp(-0.5 * (9 * x) ** 2) / np.sqrt(2 * np.pi)
+    total, top = 0.0, 9.5
+    for share, mass, low, high, sign in ((rho, ndtr(b0), -b0, top, 1), (1 - rho, ndtr(-b0), -top, -b0, -1)):
+        y, wy = 0.5 * (high - low) * x + 0.5 * (high + low), 0.5 * (high - low) * w
+        wy = wy * np.exp(-0.5 * y**2) / np.sqrt(2 * np.pi)
+
+        def log_z(bias, y=y, sign=sign):
+            u = (np.sqrt(q - r**2) * t[:, None] - r * y - bias) / np.sqrt(1 - q)
+            beta = 1 / temperature
+            return np.logaddexp(-beta, np.log1p(-np.exp(-beta)) + log_ndtr(-sign * u))
+
+        second = (log_z(b + h) - 2 * log_z(b) + log_z(b - h)) / h**2
+        total += share / mass * (wt @ second**2 @ wy)
+    return 1 - alpha * (1 - q) ** 2 * total
+
+
+@pytest.mark.parametrize("setting", [(1.1, 0.5, -0.6, 0.5), (8.0, 0.5, -1.5, 0.45), (3.0, 0.2, -1.0, 0.3)])
+def test_replica_stability_against_a_double_integral(setting):
+    s = solve_saddle(*setting)
+    expected = independent_stability((float(s.self_overlap), float(s.overlap), float(s.bias)), setting)
+    assert s.replica_stability == pytest.approx(expected, abs=1e-5)
+
+
+def test_replica_symmetry_is_stable_and_tends_to_one_half():
+    """Without noise the stability falls to ½ as the data grow, and never below."""
+    s = solve_saddle(np.geomspace(0.1, 300, 10), [[0.0], [0.3]], 0.0, 0.5)
+    assert (s.replica_stability > 0.5).all()
+    assert s.replica_stability[0, -1] == pytest.approx(0.5, abs=0.01)
+
+
+def test_a_held_bias_has_the_learned_one_as_its_best():
+    learned = solve_saddle(2.0, 0.5, -1.0, 0.4)
+    held = solve_saddle(2.0, 0.5, -1.0, 0.4, student_bias=float(learned.bias) + np.array([-0.1, 0.0, 0.1]))
+    assert held.overlap[1] == pytest.approx(float(learned.overlap), abs=1e-9)
+    assert held.log_partition.argmax() == 1
 
 
 def test_overlap_grows_with_data_and_falls_with_noise():
@@ -204,7 +294,7 @@ def test_everything_broadcasts():
 def test_blocks_do_not_change_the_answer(monkeypatch):
     rho = np.linspace(0.1, 0.9, 9)
     whole = solve_saddle(2.0, 0.5, -1.0, rho)
-    monkeypatch.setattr("equipoise.theory.anomaly.branch.BLOCK", 2)
+    monkeypatch.setattr("equipoise.theory.anomaly._branch.BLOCK", 2)
     np.testing.assert_allclose(solve_saddle(2.0, 0.5, -1.0, rho).overlap, whole.overlap, atol=1e-11)
 
 
@@ -219,6 +309,9 @@ def test_blocks_do_not_change_the_answer(monkeypatch):
         ({"samples_per_dim": np.inf}, "samples_per_dim must be finite, got inf"),
         ({"teacher_bias": np.nan}, "teacher_bias must be finite, got nan"),
         ({"teacher_bias": -60.0}, "teacher_bias must lie in"),
+        ({"positive_weight": 0.0}, "positive_weight must be positive, got 0"),
+        ({"negative_weight": -2.0}, "negative_weight must be positive, got -2"),
+        ({"student_bias": 99.0}, "student_bias must lie in"),
     ],
 )
 def test_bad_input_names_the_argument(change, message):
@@ -228,8 +321,8 @@ def test_bad_input_names_the_argument(change, message):
 
 
 def test_not_converging_warns_and_raises(monkeypatch):
-    def stuck(problem):
-        branch = real(problem)
+    def stuck(setting):
+        branch = real(setting)
         branch.residual[:] = np.inf
         return branch
 

@@ -8,6 +8,7 @@ from scipy.stats import truncnorm
 
 from equipoise.theory.anomaly import sample_gibbs, sample_training_set, train_sigmoid_perceptron
 from equipoise.theory.anomaly.gibbs import _Chains, _draw, split_r_hat
+from equipoise.theory.anomaly.sgd import _epoch
 
 
 def test_training_set_has_its_fraction_and_its_law():
@@ -43,7 +44,7 @@ def test_draw_follows_its_density():
 def test_moves_keep_the_sphere_and_the_fields():
     rng = np.random.default_rng(0)
     data = sample_training_set(8, 30, -0.5, 0.5, rng, np.float32)
-    chains = _Chains(data.inputs[None], data.labels, 0.5, -0.5, 3.0, rng)
+    chains = _Chains(data.inputs[None], data.labels, np.ones(30), 0.5, -0.5, 3.0, rng)
     for _ in range(50):
         chains.move_weight()
         chains.move_bias()
@@ -58,6 +59,32 @@ def test_without_data_pressure_the_sampler_is_uniform():
     assert abs(run.overlap) < 4 * run.standard_error["overlap"]
     assert abs(run.self_overlap) < 4 * run.standard_error["self_overlap"]
     assert abs(run.train_error - 0.5) < 4 * run.standard_error["train_error"] + 0.02
+
+
+def test_weights_count_in_the_energy():
+    """At a very high weight on the positives and a low temperature none of them is given up."""
+    options = {"dim": 6, "datasets": 6, "sweeps": 12, "random_state": 0}
+    heavy = sample_gibbs(6.0, 1.0, -0.5, 0.5, positive_weight=50.0, negative_weight=0.1, **options)
+    light = sample_gibbs(6.0, 1.0, -0.5, 0.5, positive_weight=0.1, negative_weight=50.0, **options)
+    assert heavy.bias > 0.5 > light.bias
+    same = [
+        sample_gibbs(2.0, 0.5 * w, -0.5, 0.5, positive_weight=w, negative_weight=w, **options) for w in (1, 2)
+    ]
+    assert same[0].overlap == pytest.approx(
+        same[1].overlap, abs=1e-12
+    )  # twice the cost at twice the temperature
+
+
+def test_the_noise_of_sgd_grows_with_the_dimension_only_in_the_unit_scale():
+    """One step from the same start turns w by the same angle times N more where ‖w‖ = 1."""
+    data = sample_training_set(50, 40, -0.5, 0.5, np.random.default_rng(0), np.float32)
+    start = np.full(50, 50**-0.5, dtype=np.float32)
+    turned = []
+    for slower in (1, 50):
+        weight, bias, _ = _epoch(data, start, 0.0, 1e-3, slower, 40, np.random.default_rng(1))
+        turned.append((float(np.linalg.norm(weight - start)), bias))
+    assert turned[0][0] / turned[1][0] == pytest.approx(50, rel=0.01)
+    assert turned[0][1] == turned[1][1]
 
 
 def test_split_r_hat_sees_chains_that_disagree():
@@ -81,6 +108,7 @@ def test_same_seed_same_run():
         ({"train_fraction": 1.0}, r"train_fraction must lie in \(0, 1\), got 1"),
         ({"dim": 1}, "dim must be at least 2, got 1"),
         ({"bias_limit": 0.0}, "bias_limit must be positive, got 0"),
+        ({"positive_weight": -1.0}, "positive_weight must be positive, got -1"),
     ],
 )
 def test_bad_input_of_the_sampler(change, message):
@@ -94,3 +122,5 @@ def test_bad_input_of_sgd():
         train_sigmoid_perceptron(1.0, -1.0, 0.5, batch_size=0)
     with pytest.raises(ValueError, match="train_fraction must lie in"):
         train_sigmoid_perceptron(1.0, -1.0, 0.0)
+    with pytest.raises(ValueError, match="scale must be one of 'equation-1', 'unit', got 'x'"):
+        train_sigmoid_perceptron(1.0, -1.0, 0.5, scale="x")

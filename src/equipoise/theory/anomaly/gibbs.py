@@ -1,9 +1,10 @@
 """The Gibbs measure of the spherical perceptron, sampled without rejection: the theory's own experiment.
 
-The student (w, b) has probability ∝ exp(-E/T) with E its number of training errors, w uniform on the sphere and b
-uniform on an interval (Eqs 25-29). Along a great circle through w every field is a cosine of the angle, so E is
-piecewise constant with at most 2P breakpoints, and along b it has P. Both conditionals are therefore drawn
-exactly: an interval with probability ∝ length·exp(-E/T), then a uniform point in it, in O(P log P).
+The student (w, b) has probability ∝ exp(-E/T) with E its number of training errors, each counted with its
+class's weight, w uniform on the sphere and b uniform on an interval (Eqs 25-29). Along a great circle through
+w every field is a cosine of the angle, so E is piecewise constant with at most 2P breakpoints, and along b it
+has P. Both conditionals are therefore drawn exactly: an interval with probability ∝ length·exp(-E/T), then a
+uniform point in it, in O(P log P).
 
 The paper integrates b over all reals, where the dummy classifiers have infinite weight at any finite N. The
 interval [-bias_limit, bias_limit] makes the measure proper; it does not matter for N → ∞.
@@ -59,13 +60,33 @@ def sample_gibbs(
     dim: int = 100,
     datasets: int = 32,
     sweeps: int = 60,
+    positive_weight: float = 1.0,
+    negative_weight: float = 1.0,
     learn_bias: bool = True,
     bias_limit: float | None = None,
     random_state: RandomState = None,
 ) -> GibbsRun:
     """Sample students of many training sets, two from each, and average over the second half of the sweeps.
 
-    A sweep is ``dim`` moves of w and as many of b.
+    Parameters
+    ----------
+    samples_per_dim, temperature, teacher_bias, train_fraction, positive_weight, negative_weight : float
+        The model's parameters as in :func:`solve_saddle`.
+    dim, datasets, sweeps : int
+        N, the number of training sets, and the moves: a sweep is ``dim`` moves of w and as many of b.
+    learn_bias : bool
+        Whether b moves, or stays at the teacher's.
+    bias_limit : float, optional
+        b stays within ± this; |b0| + 3 unless given.
+    random_state : int, generator or None
+
+    Returns
+    -------
+    GibbsRun
+
+    References
+    ----------
+    Pezzicoli et al., Eqs 25-29; the moves along great circles are this library's.
 
     Examples
     --------
@@ -77,6 +98,10 @@ def sample_gibbs(
     noise = float(check_in_range("temperature", temperature, 0.0))
     b0 = float(check_in_range("teacher_bias", teacher_bias, -30, 30))
     rho = float(check_fraction("train_fraction", train_fraction))
+    weights = [
+        float(check_positive(name, value))
+        for name, value in (("positive_weight", positive_weight), ("negative_weight", negative_weight))
+    ]
     check_integer("dim", dim, 2)
     check_integer("datasets", datasets, 2)
     check_integer("sweeps", sweeps, 8)
@@ -85,7 +110,9 @@ def sample_gibbs(
     sets = [
         sample_training_set(dim, round(alpha * dim), b0, rho, generator, np.float32) for _ in range(datasets)
     ]
-    chains = _Chains(np.stack([one.inputs for one in sets]), sets[0].labels, noise, b0, limit, generator)
+    labels = sets[0].labels
+    cost = np.where(labels > 0, *weights)
+    chains = _Chains(np.stack([one.inputs for one in sets]), labels, cost, noise, b0, limit, generator)
     trace = np.empty((sweeps, 4, datasets, 2))
     with Progress(sweeps, "Gibbs sweeps") as bar:
         for sweep in range(sweeps):
@@ -95,7 +122,6 @@ def sample_gibbs(
                     chains.move_bias()
             trace[sweep] = chains.measure()
             bar.advance()
-    labels = sets[0].labels
     return _summary(trace[sweeps // 2 :], (dim, len(labels), int((labels > 0).sum())))
 
 
@@ -106,6 +132,7 @@ class _Chains:
         self,
         inputs: np.ndarray[tuple[int, ...], np.dtype[np.float32]],
         labels: FloatArray,
+        cost: FloatArray,
         temperature: float,
         teacher_bias: float,
         bias_limit: float,
@@ -113,17 +140,16 @@ class _Chains:
     ) -> None:
         count, _, dim = inputs.shape
         self.inputs = np.ascontiguousarray(inputs.transpose(0, 2, 1))  # (datasets, dims, samples)
-        self.labels, self.temperature, self.limit, self.generator = labels, temperature, bias_limit, generator
+        self.labels, self.cost = labels, cost
+        self.temperature, self.limit, self.generator = temperature, bias_limit, generator
         weight = generator.standard_normal((count, 2, dim)).astype(np.float32)
         weight[:, 0] = np.eye(1, dim)  # the first chain starts at the teacher, the second anywhere
         self.weight = weight / np.linalg.norm(weight, axis=-1, keepdims=True)
         self.bias = np.full((count, 2), teacher_bias)
         self.field = self.weight @ self.inputs
 
-    def _energy(self) -> FloatArray:
-        return np.asarray(
-            ((self.field + self.bias[..., None]) * self.labels < 0).sum(axis=-1), dtype=np.float64
-        )
+    def _wrong(self) -> npt.NDArray[np.bool_]:
+        return np.asarray((self.field + self.bias[..., None]) * self.labels < 0)
 
     def move_weight(self) -> None:
         """Draw the angle on a random great circle through w from its exact conditional."""
@@ -136,11 +162,11 @@ class _Chains:
         crosses = np.abs(reach) < 1.0
         half = np.arccos(np.clip(reach, -1.0, 1.0))  # the field exceeds -b within this angle of its phase
         enter, leave = np.mod(phase - half, 2 * np.pi), np.mod(phase + half, 2 * np.pi)
-        change = np.where(crosses, self.labels, 0.0)
+        change = np.where(crosses, self.labels * self.cost, 0.0)
         angle = _draw(
             np.concatenate([enter, leave], axis=-1),
             np.concatenate([-change, change], axis=-1),
-            self._energy(),
+            self._wrong() @ self.cost,
             (0.0, 2 * np.pi),
             self.temperature,
             self.generator,
@@ -153,12 +179,12 @@ class _Chains:
     def move_bias(self) -> None:
         """Draw b from its exact conditional on [-limit, limit]."""
         steps = np.clip(-self.field, -self.limit, self.limit)
-        lowest = ((self.field > self.limit) != (self.labels > 0)).sum(axis=-1)
-        change = np.where(np.abs(self.field) < self.limit, -self.labels, 0.0)
+        lowest = ((self.field > self.limit) != (self.labels > 0)) @ self.cost
+        change = np.where(np.abs(self.field) < self.limit, -self.labels * self.cost, 0.0)
         self.bias = _draw(
             steps,
             change,
-            np.asarray(lowest, float),
+            lowest,
             (-self.limit, self.limit),
             self.temperature,
             self.generator,
@@ -168,7 +194,7 @@ class _Chains:
         """Overlap, bias, share of errors, and the overlap of the two students, (4, datasets, 2)."""
         self.field = self.weight @ self.inputs  # what rounding has gathered is dropped
         between = np.repeat((self.weight[:, 0] * self.weight[:, 1]).sum(axis=-1)[:, None], 2, axis=1)
-        error = self._energy() / len(self.labels)
+        error = self._wrong().mean(axis=-1)
         return np.array([self.weight[..., 0], self.bias, error, between], dtype=np.float64)
 
 
@@ -189,7 +215,7 @@ def _draw(
     steps = np.cumsum(np.take_along_axis(changes, order, axis=-1), axis=-1)
     level = np.concatenate([energy[..., None], energy[..., None] + steps], axis=-1)
     level -= np.where(length > 0, level, np.inf).min(axis=-1, keepdims=True)
-    weight = length * (np.exp(-level / temperature) if temperature > 0 else level == 0)
+    weight = length * (np.exp(-level / temperature) if temperature > 0 else level < 1e-9)
     mass = np.cumsum(weight, axis=-1)
     target = generator.random(mass.shape[:-1]) * mass[..., -1]
     pick = np.minimum((mass <= target[..., None]).sum(axis=-1), mass.shape[-1] - 1)[..., None]

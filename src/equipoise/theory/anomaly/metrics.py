@@ -96,7 +96,11 @@ def area_under_curve(overlap: npt.ArrayLike, teacher_bias: npt.ArrayLike) -> Flo
 
 @dataclass(frozen=True)
 class Metrics:
-    """The scores of Eqs 8-14 and 104-105, each an array; nan where a score is 0/0."""
+    """The scores of Eqs 8-14 and 104-105, each an array; nan where a score is 0/0.
+
+    ``macro_f1`` is the mean of both classes' F1. Section 4 of the paper calls its F1 macro-averaged; its Eq
+    13 is the positives' alone.
+    """
 
     recall: FloatArray
     specificity: FloatArray
@@ -106,6 +110,7 @@ class Metrics:
     f1: FloatArray
     negative_precision: FloatArray
     negative_f1: FloatArray
+    macro_f1: FloatArray
     error: FloatArray
 
 
@@ -140,14 +145,16 @@ def classification_metrics(
     tn, fp = (1 - share) * specificity, (1 - share) * false_positive
     with np.errstate(invalid="ignore"):
         precision, negative_precision = tp / (tp + fp), tn / (tn + fn)
+    f1, negative_f1 = 2 * tp / (2 * tp + fp + fn), 2 * tn / (2 * tn + fp + fn)
     return Metrics(
         recall=recall,
         specificity=specificity,
         accuracy=tp + tn,
         balanced_accuracy=0.5 * (recall + specificity),
         precision=precision,
-        f1=2 * tp / (2 * tp + fp + fn),
+        f1=f1,
         negative_precision=negative_precision,
-        negative_f1=2 * tn / (2 * tn + fp + fn),
+        negative_f1=negative_f1,
+        macro_f1=0.5 * (f1 + negative_f1),
         error=fp + fn,
     )

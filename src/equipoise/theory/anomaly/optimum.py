@@ -6,12 +6,12 @@ Pezzicoli et al., section 3.2 and appendix F: ρ(R*), ρ(b*), the peaks of the m
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from numpy.polynomial import chebyshev
-from scipy.interpolate import CubicSpline
 
 from equipoise._core.checks import FloatArray, check_choice, check_fraction, check_in_range, check_positive
 from equipoise.theory.anomaly.metrics import Metrics, intrinsic_fraction, teacher_bias
@@ -19,7 +19,9 @@ from equipoise.theory.anomaly.saddle import SaddlePoint, solve_saddle
 
 LOWEST, HIGHEST = 0.005, 0.995  # the training fractions that are searched
 HOTTEST = 1e4  # far above any crossover; beyond it the equations lose their digits
-_COARSE = 27
+_LOGIT = np.log(HIGHEST / (1 - HIGHEST))
+_GRID = 1.0 / (1.0 + np.exp(-np.linspace(-_LOGIT, _LOGIT, 27)))  # the coarse scan
+_ZOOMS, _FINE = 3, 9  # each zoom is four times finer; the last nodes lie closer than 1/400
 _CHEBYSHEV = 9
 OBJECTIVES = ("overlap", "bias", *(field.name for field in fields(Metrics)))
 
@@ -38,8 +40,8 @@ class Optimum:
         How flat the peak is: the length of the interval of ρ within one percent of the value (for ``"bias"``,
         within 0.01).
     curvature : ndarray
-        How sharp it is: minus the second derivative of the objective at the peak (nan on the border). For
-        ``"bias"`` that of (b - b0)².
+        How sharp it is: minus the second derivative of the objective at the peak (nan on the border, and where
+        the best student stands at the end of the learned branch). For ``"bias"`` that of (b - b0)².
     interior : ndarray of bool
         False where the objective only rises towards a border of (0.005, 0.995), as recall does.
     """
@@ -71,7 +73,7 @@ def optimal_train_fraction(
     test_fraction: npt.ArrayLike | None = None,
     learn_bias: bool = True,
 ) -> Optimum:
-    """The training fraction that maximises an objective, for every broadcast setting.
+    """The training fraction that maximizes an objective, for every broadcast setting.
 
     Parameters
     ----------
@@ -80,7 +82,7 @@ def optimal_train_fraction(
     objective : str
         ``"overlap"`` (R), ``"bias"`` (b closest to b0), or a metric: ``"balanced_accuracy"``, ``"f1"``, ...
     test_fraction : array-like, optional
-        The share of positives in the test set; ½ unless given. ``error`` is minimised.
+        The share of positives in the test set; ½ unless given. ``error`` is minimized.
 
     Examples
     --------
@@ -103,41 +105,68 @@ def optimal_train_fraction(
         value = objective_of(point, objective, share[..., None])
         return -value if objective == "error" else value
 
-    found = _maximise(score, alpha.shape, square=objective == "bias")
+    square = objective == "bias"
+    found = maximize(score, alpha.shape, square=square)
     rest = score(np.stack([found.train_fraction, np.full(alpha.shape, 0.5), intrinsic_fraction(b0)], axis=-1))
     value = rest[..., 0]
-    at_half, at_intrinsic = (np.maximum(value - rest[..., k], 0.0) for k in (1, 2))
-    sign = -1.0 if objective == "error" else 1.0
-    return replace(found, value=sign * value, regret_at_half=at_half, regret_at_intrinsic=at_intrinsic)
-
-
-def _maximise(score: Callable[[FloatArray], FloatArray], shape: tuple[int, ...], *, square: bool) -> Optimum:
-    """A coarse scan, then twice the peak of the Chebyshev interpolant around the best point.
-
-    ``square`` maximises -value², smooth where -|value| has its kink.
-    """
-    logit = np.linspace(np.log(LOWEST / (1 - LOWEST)), np.log(HIGHEST / (1 - HIGHEST)), _COARSE)
-    grid = 1.0 / (1.0 + np.exp(-logit))
-    coarse = score(np.broadcast_to(grid, (*shape, _COARSE)))
-    best = coarse.argmax(axis=-1)
-    interior = np.maximum(coarse[..., 0], coarse[..., -1]) < coarse.max(axis=-1)
-    low, high = grid[np.maximum(best - 1, 0)], grid[np.minimum(best + 1, _COARSE - 1)]
-    nodes = chebyshev.chebpts1(_CHEBYSHEV)
-    curvature = np.full(shape, np.nan)
-    fraction = grid[best]
-    for shrink in (0.2, 0.2):
-        middle, half = 0.5 * (low + high), 0.5 * (high - low)
-        values = score(middle[..., None] + half[..., None] * nodes)
-        top, bend = _peak(-(values**2) if square else values)
-        fraction = np.where(interior, middle + half * top, fraction)
-        curvature = np.where(interior, -bend / half**2, np.nan)
-        low = np.clip(fraction - shrink * half, LOWEST, HIGHEST)
-        high = np.clip(fraction + shrink * half, LOWEST, HIGHEST)
-    top = np.maximum(coarse.max(axis=-1), values.max(axis=-1))
     # (b - b0)² bends by 2(db/dρ)²
-    width = 0.02 / np.sqrt(np.maximum(0.5 * curvature, 1e-12)) if square else _width(logit, coarse, top)
-    nothing = np.full(shape, np.nan)
-    return Optimum(fraction, nothing, nothing, nothing, width, curvature, interior)
+    width = (
+        0.02 / np.sqrt(np.maximum(0.5 * found.curvature, 1e-12)) if square else _width(score, found, value)
+    )
+    with np.errstate(invalid="ignore"):  # -inf where both are dummies
+        at_half, at_intrinsic = (np.maximum(value - rest[..., k], 0.0) for k in (1, 2))
+    sign = -1.0 if objective == "error" else 1.0
+    return Optimum(
+        found.train_fraction, sign * value, at_half, at_intrinsic, width, found.curvature, found.interior
+    )
+
+
+Score = Callable[[FloatArray], FloatArray]
+
+
+class Peak(NamedTuple):
+    """Where a score peaks, how it bends there, whether that is inside, and the coarse scan."""
+
+    train_fraction: FloatArray
+    curvature: FloatArray
+    interior: npt.NDArray[np.bool_]
+    scan: FloatArray
+
+
+def maximize(score: Score, shape: tuple[int, ...], *, square: bool) -> Peak:
+    """A coarse scan, three finer ones around the best point, then the peak of a Chebyshev interpolant.
+
+    The scans only compare values, so a jump into the dummy phase does them no harm; the interpolant's peak is taken
+    where it is better. ``square`` interpolates -value², smooth where -|value| has its kink.
+    """
+    nodes = np.broadcast_to(_GRID, (*shape, _GRID.size))
+    values = score(nodes)
+    coarse, interior = values, np.maximum(values[..., 0], values[..., -1]) < values.max(axis=-1)
+    for _ in range(_ZOOMS):
+        low, high, _ = _around_best(nodes, values)
+        nodes = np.linspace(low, high, _FINE, axis=-1)
+        values = score(nodes)
+    low, high, fraction = _around_best(nodes, values)
+    middle, half = 0.5 * (low + high), 0.5 * (high - low)
+    last = score(middle[..., None] + half[..., None] * chebyshev.chebpts1(_CHEBYSHEV))
+    place, bend = _peak(-(last**2) if square else last)
+    peak = middle + half * place
+    better = (
+        interior & np.isfinite(last).all(axis=-1) & (score(peak[..., None])[..., 0] >= values.max(axis=-1))
+    )
+    fraction = np.where(better, peak, np.where(interior, fraction, _GRID[coarse.argmax(axis=-1)]))
+    curvature = np.where(better, -bend / half**2, np.nan)
+    return Peak(fraction, curvature, interior, coarse)
+
+
+def _around_best(nodes: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The neighbors of the best node along the last axis, and the node itself."""
+    best = values.argmax(axis=-1)[..., None]
+    low, high, top = (
+        np.take_along_axis(nodes, np.clip(best + step, 0, nodes.shape[-1] - 1), axis=-1)[..., 0]
+        for step in (-1, 1, 0)
+    )
+    return low, high, top
 
 
 def _peak(values: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -158,16 +187,21 @@ def _peak(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     return x.reshape(shape), chebyshev.chebval(x, bend, tensor=False).reshape(shape)
 
 
-def _width(logit: FloatArray, values: FloatArray, top: FloatArray) -> FloatArray:
-    """The length of the interval of ρ around the peak where the scan's interpolant is within a percent of it."""
-    fine = np.linspace(logit[0], logit[-1], 4001)
-    fraction = 1.0 / (1.0 + np.exp(-fine))
-    rows = CubicSpline(logit, values, axis=-1)(fine)
-    good = rows >= (top - 0.01 * np.abs(top))[..., None]
-    best, position = rows.argmax(axis=-1)[..., None], np.arange(fine.size)
-    left = np.where(~good & (position < best), position, 0).max(axis=-1)
-    right = np.where(~good & (position > best), position, fine.size - 1).min(axis=-1)
-    return fraction[right] - fraction[left]
+def _width(score: Score, peak: Peak, value: FloatArray) -> FloatArray:
+    """The length of the interval of ρ around the peak where the score is within a percent of its value."""
+    level = value - 0.01 * np.abs(value)
+    low = peak.scan < level[..., None]
+    place = peak.train_fraction[..., None]
+    left = np.where(low & (place > _GRID), _GRID, LOWEST).max(axis=-1)
+    right = np.where(low & (place < _GRID), _GRID, HIGHEST).min(axis=-1)
+    inside, outside = np.stack([peak.train_fraction] * 2, axis=-1), np.stack([left, right], axis=-1)
+    for _ in range(_ZOOMS):  # both ends at once: the cell in which the score first falls below the level
+        nodes = np.linspace(inside, outside, _FINE, axis=-1)
+        good = score(nodes.reshape(*value.shape, -1)).reshape(nodes.shape) >= level[..., None, None]
+        first = np.where(good.all(axis=-1), _FINE - 1, np.argmin(good, axis=-1))[..., None]
+        inside = np.take_along_axis(nodes, np.maximum(first - 1, 0), axis=-1)[..., 0]
+        outside = np.take_along_axis(nodes, first, axis=-1)[..., 0]
+    return outside[..., 1] - outside[..., 0]
 
 
 def optimum_map(
@@ -196,7 +230,48 @@ def optimum_map(
     return Optimum(*(np.squeeze(getattr(found, field.name)) for field in fields(Optimum)))
 
 
-_CHANCE = {"overlap": 0.0, "recall": 0.0, "specificity": 0.0, "f1": 0.0, "negative_f1": 0.0}
+def guide_regret(
+    samples_per_dim: npt.ArrayLike,
+    temperature: npt.ArrayLike,
+    teacher_bias: npt.ArrayLike,
+    guide: str = "balanced_accuracy",
+    *,
+    test_fraction: npt.ArrayLike = 0.5,
+) -> FloatArray:
+    """What of the overlap is lost if the training fraction is chosen by a metric instead of by the overlap.
+
+    Parameters
+    ----------
+    samples_per_dim, temperature, teacher_bias : array-like
+        α, T and b0 as in :func:`solve_saddle`.
+    guide : str
+        The objective that chooses, as in :func:`optimal_train_fraction`.
+    test_fraction : array-like
+        The share of positives in the test set that the guide is computed on.
+
+    Returns
+    -------
+    ndarray
+        R(ρ of the best R) minus R(ρ of the best guide).
+
+    References
+    ----------
+    Pezzicoli et al., section 3.2 ("which one?") and Fig 12.
+
+    Examples
+    --------
+    >>> bool(guide_regret(8.0, 0.5, -1.5) < 0.002 < guide_regret(8.0, 0.5, -1.5, "precision"))
+    True
+    """
+    best = optimal_train_fraction(samples_per_dim, temperature, teacher_bias)
+    led = optimal_train_fraction(
+        samples_per_dim, temperature, teacher_bias, guide, test_fraction=test_fraction
+    )
+    reached = solve_saddle(samples_per_dim, temperature, teacher_bias, led.train_fraction).overlap
+    return np.asarray(best.value - reached)
+
+
+_CHANCE = {"overlap": 0.0, "recall": 0.0, "specificity": 0.0, "f1": 0.0, "negative_f1": 0.0, "macro_f1": 0.0}
 
 
 def crossover_temperature(

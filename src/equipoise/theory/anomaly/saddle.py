@@ -10,9 +10,14 @@ import numpy.typing as npt
 
 from equipoise._core.checks import FloatArray, check_fraction, check_in_range, check_positive
 from equipoise._core.solution import ConvergenceError, ConvergenceWarning, Status
-from equipoise.theory.anomaly.branch import BLOCK, Branch, solve_known_bias, solve_learned_bias
-from equipoise.theory.anomaly.equations import Problem, dummy_share, log_partition_and_error
-from equipoise.theory.anomaly.integrals import state_of
+from equipoise.theory.anomaly._branch import BLOCK, Branch, solve_given_bias, solve_learned_bias
+from equipoise.theory.anomaly._equations import (
+    Setting,
+    dummy_is_stable,
+    log_partition_and_error,
+    replica_stability,
+)
+from equipoise.theory.anomaly._integrals import State, state_of
 from equipoise.theory.anomaly.metrics import Metrics, classification_metrics
 
 _LARGEST_BIAS = 30.0  # beyond it the rare class has a probability under 1e-197
@@ -34,7 +39,10 @@ class SaddlePoint:
         -βF per dimension (Eq 54) and F = -T·(-βF). At T = 0 the first is the log-volume of the students
         without error and the second their energy, 0.
     dummy_log_partition : ndarray
-        -βF of the classifier that always names the larger class, -βα·min(ρ, 1-ρ).
+        -βF of the classifier that always names one class, the cheaper of the two: -βα·min(ρw₊, (1-ρ)w₋).
+    replica_stability : ndarray
+        Positive where the replica-symmetric solution is stable (de Almeida and Thouless): one minus the energy's
+        share of the replicon eigenvalue. Where it is negative the values are an approximation. 1 for a dummy.
     phase : ndarray of str
         ``"learned"``: the student follows the teacher, and this is the equilibrium. ``"metastable"``: such a
         student exists and is returned, but the dummy classifier has the lower free energy. ``"dummy"``: no
@@ -48,6 +56,8 @@ class SaddlePoint:
     temperature: FloatArray
     teacher_bias: FloatArray
     train_fraction: FloatArray
+    positive_weight: FloatArray
+    negative_weight: FloatArray
     overlap: FloatArray
     self_overlap: FloatArray
     bias: FloatArray
@@ -57,6 +67,7 @@ class SaddlePoint:
     log_partition: FloatArray
     free_energy: FloatArray
     dummy_log_partition: FloatArray
+    replica_stability: FloatArray
     residual: FloatArray
     steps: npt.NDArray[np.int64]
     converged: npt.NDArray[np.bool_]
@@ -91,7 +102,10 @@ def solve_saddle(
     teacher_bias: npt.ArrayLike,
     train_fraction: npt.ArrayLike,
     *,
+    positive_weight: npt.ArrayLike = 1.0,
+    negative_weight: npt.ArrayLike = 1.0,
     learn_bias: bool = True,
+    student_bias: npt.ArrayLike | None = None,
 ) -> SaddlePoint:
     """Solve the saddle-point equations of the teacher-student spherical perceptron under class imbalance.
 
@@ -110,8 +124,14 @@ def solve_saddle(
         the mirror image: (b0, ρ, b) → (-b0, 1-ρ, -b).
     train_fraction : array-like
         ρ, the share of positives in the training set, in (0, 1).
+    positive_weight, negative_weight : array-like, default=1
+        w₊ and w₋: how often an error of each class counts in the energy. :func:`balanced_weights` gives the usual
+        choice, ½/ρ and ½/(1-ρ). Weights are not a change of ρ: they multiply the cost of the errors that are made,
+        so they act like re-sampling only in part, and at T = 0, where no errors are made, not at all.
     learn_bias : bool, default=True
         Learn b with the weights (Eqs 71-75), or know it, b = b0 (appendix E).
+    student_bias : array-like, optional
+        Hold b at this value instead: the free energy as a function of the bias.
 
     Returns
     -------
@@ -130,16 +150,28 @@ def solve_saddle(
     >>> float(s.metrics(test_fraction=0.5).recall[1].round(4))
     0.6468
     """
-    arguments = (
+    arguments = Setting(
         check_positive("samples_per_dim", samples_per_dim),
         check_in_range("temperature", temperature, 0.0),
         check_in_range("teacher_bias", teacher_bias, -_LARGEST_BIAS, _LARGEST_BIAS),
         check_fraction("train_fraction", train_fraction),
+        check_positive("positive_weight", positive_weight),
+        check_positive("negative_weight", negative_weight),
     )
-    shape = np.broadcast_shapes(*(values.shape for values in arguments))
-    problem = Problem(*(np.broadcast_to(values, shape).ravel() for values in arguments))
-    branch = solve_learned_bias(problem) if learn_bias else solve_known_bias(problem)
-    point = _assemble(problem, branch, learn_bias)
+    shape = np.broadcast_shapes(
+        *(values.shape for values in arguments), np.shape(0.0 if student_bias is None else student_bias)
+    )
+    setting = Setting(*(np.broadcast_to(values, shape).ravel() for values in arguments))
+    if student_bias is not None:
+        held = np.broadcast_to(
+            check_in_range("student_bias", student_bias, -_LARGEST_BIAS, _LARGEST_BIAS), shape
+        )
+        branch = solve_given_bias(setting, held.ravel())
+    else:
+        branch = (
+            solve_learned_bias(setting) if learn_bias else solve_given_bias(setting, setting.teacher_bias)
+        )
+    point = _assemble(setting, branch, learn_bias and student_bias is None)
     point = SaddlePoint(*(getattr(point, field.name).reshape(shape) for field in fields(SaddlePoint)))
     failed = ~point.converged & (point.phase != "dummy")
     if failed.any():
@@ -147,36 +179,47 @@ def solve_saddle(
     return point
 
 
-def _assemble(problem: Problem, branch: Branch, learn_bias: bool) -> SaddlePoint:
+def balanced_weights(train_fraction: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """The weights ½/ρ and ½/(1-ρ) that give both classes the same total cost, with a mean of one.
+
+    Examples
+    --------
+    >>> [float(w) for w in balanced_weights(0.2)]
+    [2.5, 0.625]
+    """
+    rho = check_fraction("train_fraction", train_fraction)
+    return 0.5 / rho, 0.5 / (1 - rho)
+
+
+def _assemble(setting: Setting, branch: Branch, learn_bias: bool) -> SaddlePoint:
     """Name the phases, and give the dummy its own values."""
-    alpha, temperature, _, rho = problem
-    x, ended = branch.x, ~branch.converged
-    minority = np.minimum(rho, 1 - rho)
-    log_partition, error = _log_partition_in_blocks(x, problem)
-    with np.errstate(over="ignore"):
-        dummy = -problem.beta * alpha * minority
-    is_dummy = ended & (minority <= dummy_share(problem)) & learn_bias & (temperature > 0)
-    failed = ended & ~is_dummy
-    state = state_of(*x)
+    alpha, noise, rho = setting.samples_per_dim, setting.temperature, setting.train_fraction
+    ended, state = ~branch.converged, state_of(*branch.x)
+    cheap, dear = setting.weighted_shares
+    with np.errstate(divide="ignore", over="ignore"):
+        dummy = -alpha * np.minimum(cheap, dear) / noise
+    log_partition, error, stability = _in_blocks(state, setting)
+    is_dummy = ended & dummy_is_stable(setting) & learn_bias & (noise > 0)
     phase = np.where((log_partition >= dummy) | (not learn_bias), "learned", "metastable")
     status = np.full(rho.shape, Status.CONVERGED.value, dtype="<U12")
-    status[is_dummy], status[failed] = Status.NO_SOLUTION.value, Status.STALLED.value
+    status[is_dummy], status[ended & ~is_dummy] = Status.NO_SOLUTION.value, Status.STALLED.value
 
     def unless_dummy(values: FloatArray, otherwise: FloatArray | float) -> FloatArray:
         return np.where(is_dummy, otherwise, values)
 
     log_partition = unless_dummy(log_partition, dummy)
     return SaddlePoint(
-        *problem,
+        *setting,
         overlap=unless_dummy(state.overlap, 0.0),
         self_overlap=unless_dummy(state.q, 0.0),
-        bias=unless_dummy(x[2], np.where(rho < 0.5, -np.inf, np.inf)),
+        bias=unless_dummy(state.bias, np.where(cheap < dear, -np.inf, np.inf)),
         overlap_conjugate=unless_dummy(state.r_hat, 0.0),
         self_overlap_conjugate=unless_dummy(state.q_hat, 0.0),
-        train_error=unless_dummy(error, minority),
+        train_error=unless_dummy(error, np.where(cheap < dear, rho, 1 - rho)),
         log_partition=log_partition,
-        free_energy=-temperature * log_partition,
+        free_energy=-noise * log_partition,
         dummy_log_partition=dummy,
+        replica_stability=unless_dummy(stability, 1.0),
         residual=unless_dummy(branch.residual, np.nan),
         steps=branch.steps,
         converged=~ended,
@@ -185,8 +228,13 @@ def _assemble(problem: Problem, branch: Branch, learn_bias: bool) -> SaddlePoint
     )
 
 
-def _log_partition_in_blocks(x: FloatArray, problem: Problem) -> tuple[FloatArray, FloatArray]:
-    parts = [slice(at, at + BLOCK) for at in range(0, x.shape[1], BLOCK)]
+def _in_blocks(state: State, setting: Setting) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """-βF, the train error and the stability at every point."""
+    found = []
     with np.errstate(all="ignore"):
-        found = [log_partition_and_error(x[:, part], problem.take(part)) for part in parts]
-    return np.concatenate([a for a, _ in found]), np.concatenate([b for _, b in found])
+        for at in range(0, state.q.size, BLOCK):
+            part = slice(at, at + BLOCK)
+            here, there = State(*(values[part] for values in state)), setting.take(part)
+            found.append((*log_partition_and_error(here, there), replica_stability(here, there)))
+    log_partition, error, stability = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return log_partition, error, stability

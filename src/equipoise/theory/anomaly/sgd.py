@@ -1,8 +1,11 @@
 """Stochastic gradient descent on a sigmoid perceptron taught by a threshold teacher (appendix G.1, Figs 14-15).
 
-The student's field is h = w·S + b with ‖w‖ = 1, its output σ(h), the loss ½(σ(h) - label)² with labels 0 and 1,
-averaged over the mini-batch; after every step w is scaled back to the sphere. With this scale the effective
-temperature lr/BS of the paper's Fig 15 (2.5e-5 to 5e-2 at N = 5000) runs from gradient descent to noise.
+The student's output is σ(h) of its field h, the loss ½(σ(h) - label)² with labels 0 and 1, averaged over the
+mini-batch; after every step w is scaled back to its sphere. The paper does not say how w is scaled, and the
+noise depends on that. With Eq 1, h = w·S/√N + b and ‖w‖ = √N, the noise is lr/BS whatever N is. With ‖w‖ = 1
+and h = w·S + b (G.1: "the weights' norm constrained to be O(1)") the gradient is √N times larger and w √N
+times shorter: the noise is N·lr/BS, and only this scale puts the batches of Fig 15 on both sides of the
+crossover.
 """
 
 from __future__ import annotations
@@ -11,10 +14,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise._core.checks import FloatArray, check_fraction, check_in_range, check_integer, check_positive
+from equipoise._core.checks import (
+    FloatArray,
+    check_choice,
+    check_fraction,
+    check_in_range,
+    check_integer,
+    check_positive,
+)
 from equipoise._core.random import RandomState, as_generator
 from equipoise.theory.anomaly.metrics import Metrics, classification_metrics
 from equipoise.theory.anomaly.sampling import TrainingSet, sample_training_set
+
+SCALES = ("equation-1", "unit")
 
 
 @dataclass(frozen=True)
@@ -42,13 +54,33 @@ def train_sigmoid_perceptron(
     learning_rate: float = 0.5,
     batch_size: int = 20,
     epochs: int = 60,
+    scale: str = "equation-1",
     random_state: RandomState = None,
 ) -> SgdRun:
     """Train until the end of ``epochs`` and report the student's overlap with the teacher and its bias.
 
+    Parameters
+    ----------
+    samples_per_dim, teacher_bias, train_fraction : float
+        α, b0 and ρ as in :func:`solve_saddle`.
+    dim, learning_rate, batch_size, epochs
+        N, lr, BS and the passes over the training set.
+    scale : str
+        ``"equation-1"`` (h = w·S/√N + b, ‖w‖ = √N: the noise is lr/BS) or ``"unit"`` (h = w·S + b, ‖w‖ = 1: the
+        noise is N·lr/BS).
+    random_state : int, generator or None
+
+    Returns
+    -------
+    SgdRun
+
+    References
+    ----------
+    Pezzicoli et al., Eq 1 and appendix G.1.
+
     Examples
     --------
-    >>> run = train_sigmoid_perceptron(4.0, -0.6, 0.5, dim=200, learning_rate=0.2, epochs=20, random_state=0)
+    >>> run = train_sigmoid_perceptron(4.0, -0.6, 0.5, dim=100, learning_rate=5.0, epochs=20, random_state=0)
     >>> run.overlap > 0.5
     True
     """
@@ -59,6 +91,7 @@ def train_sigmoid_perceptron(
     check_integer("dim", dim, 2)
     check_integer("batch_size", batch_size, 1)
     check_integer("epochs", epochs, 4)
+    slower = dim if check_choice("scale", scale, SCALES) == "equation-1" else 1
     generator = as_generator(random_state)
     data = sample_training_set(dim, max(round(alpha * dim), 2), b0, rho, generator, np.float32)
     weight = generator.standard_normal(dim, dtype=np.float32)
@@ -67,7 +100,7 @@ def train_sigmoid_perceptron(
     loss = np.empty(epochs)
     bias = 0.0
     for epoch in range(epochs):
-        weight, bias, loss[epoch] = _epoch(data, weight, bias, rate, batch_size, generator)
+        weight, bias, loss[epoch] = _epoch(data, weight, bias, rate, slower, batch_size, generator)
         wrong = np.mean((data.inputs @ weight + bias > 0) != (data.labels > 0))
         history[epoch] = weight[0], bias, wrong
     quarter = max(epochs // 4, 1)
@@ -82,10 +115,15 @@ def _epoch(
     weight: np.ndarray[tuple[int], np.dtype[np.float32]],
     bias: float,
     rate: float,
+    slower: int,
     batch_size: int,
     generator: np.random.Generator,
 ) -> tuple[np.ndarray[tuple[int], np.dtype[np.float32]], float, float]:
-    """One pass in a fresh order; returns the new state and the mean loss seen on the way."""
+    """One pass in a fresh order; returns the new state and the mean loss seen on the way.
+
+    ``weight`` is the direction w/‖w‖ in both scales. In Eq 1's, h = w·S/√N changes w by lr·S/√N, hence w/√N by
+    lr·S/N: the direction moves N times slower than with ‖w‖ = 1, the bias does not.
+    """
     count, total = len(data.labels), 0.0
     targets = (data.labels > 0).astype(np.float32)
     order = generator.permutation(count)
@@ -97,7 +135,7 @@ def _epoch(
         miss = output - goal
         pull = miss * output * (1.0 - output) * np.float32(rate / len(goal))
         total += 0.5 * float(miss @ miss)
-        weight = weight - pull @ inputs
+        weight = weight - (pull @ inputs) / np.float32(slower)
         weight /= np.linalg.norm(weight)
         bias -= float(pull.sum())
     return weight, bias, total / count

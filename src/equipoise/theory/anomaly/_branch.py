@@ -1,8 +1,9 @@
 """Newton's method along the branch of students that follow the teacher, for many points at once.
 
-Every point starts from the solution at ρ = ½, where the dummy classifier is never the better one. Almost
-always one run of Newton from there reaches ρ; where it does not, the branch is followed in logit ρ with an
-adaptive step until it arrives or ends. The sign of the Jacobian's determinant tells a fold that was passed.
+Every point starts from the solution at ρ = ½ with equal class weights, where the dummy classifier is never
+the better one. Almost always one run of Newton from there reaches the point; where it does not, the branch is
+followed in logit ρ and the logarithms of the weights with an adaptive step until it arrives or ends. The sign
+of the Jacobian's determinant tells a fold that was passed.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from equipoise._core.checks import FloatArray
-from equipoise.theory.anomaly.equations import Problem, log_partition_and_error, residual_and_jacobian
+from equipoise.theory.anomaly._equations import Setting, log_partition_and_error, residual_and_jacobian
+from equipoise.theory.anomaly._integrals import state_of
 
 BLOCK = 192  # points solved together: bounds the memory (about 20 MB) whatever the grid
 _TARGET = 1e-11  # Newton goes on until here; what is promised is _PROMISE
@@ -41,14 +43,17 @@ class Branch:
         return self.residual <= _PROMISE
 
 
-def newton(x: FloatArray, problem: Problem, learn_bias: bool, most: int = _STEPS) -> Branch:
+def newton(
+    x: FloatArray, setting: Setting, given_bias: FloatArray | None = None, most: int = _STEPS
+) -> Branch:
     """Damped Newton steps on every point of a block until it converges or fails."""
     count = x.shape[1]
     found = Branch(x.copy(), np.full(count, np.inf), np.zeros(count, dtype=np.int64), np.zeros(count))
     active = np.arange(count)
     for _ in range(most):
         with np.errstate(all="ignore"):
-            residual, jacobian = residual_and_jacobian(found.x[:, active], problem.take(active), learn_bias)
+            held = None if given_bias is None else given_bias[active]
+            residual, jacobian = residual_and_jacobian(found.x[:, active], setting.take(active), held)
         size = np.abs(residual).max(axis=0)
         finite = np.isfinite(size) & np.isfinite(jacobian).all(axis=(0, 1))
         found.residual[active] = np.where(finite, size, np.inf)
@@ -67,33 +72,56 @@ def newton(x: FloatArray, problem: Problem, learn_bias: bool, most: int = _STEPS
     return found
 
 
-def _anchor(problem: Problem) -> Branch:
-    """The branch at ρ = ½, from a bias that grows with the data."""
-    alpha, b0 = problem.samples_per_dim, problem.teacher_bias
+def _anchor(setting: Setting) -> Branch:
+    """The branch at ρ = ½ without weights, from a bias that grows with the data."""
+    alpha, b0 = setting.samples_per_dim, setting.teacher_bias
     half = 0.5 * np.log(alpha)
     x = np.array([half, half, 0.5 * b0 * alpha / (1.0 + alpha)])
-    return newton(x, problem, True, 2 * _STEPS)
+    return newton(x, _on_the_way(setting, np.zeros_like(alpha)), most=2 * _STEPS)
 
 
-def in_blocks(solve: Callable[[Problem, slice], Branch], problem: Problem) -> Branch:
-    parts = [slice(at, at + BLOCK) for at in range(0, problem.train_fraction.size, BLOCK)]
-    found = [solve(problem.take(part), part) for part in parts]
+def _on_the_way(setting: Setting, part: FloatArray) -> Setting:
+    """The setting a part of the way from (ρ = ½, no weights) to the point: in logit ρ and log weights.
+
+    A balanced point, ρ·w₊ = (1-ρ)·w₋, is reached along balanced ones.
+    """
+    rho = setting.train_fraction
+    logit = np.log(rho) - np.log1p(-rho)
+    return setting._replace(
+        train_fraction=1.0 / (1.0 + np.exp(-part * logit)),
+        positive_weight=setting.positive_weight**part,
+        negative_weight=setting.negative_weight**part,
+    )
+
+
+def in_blocks(solve: Callable[[Setting, slice], Branch], setting: Setting) -> Branch:
+    parts = [slice(at, at + BLOCK) for at in range(0, setting.train_fraction.size, BLOCK)]
+    found = [solve(setting.take(part), part) for part in parts]
     return Branch(
         np.concatenate([part.x for part in found], axis=1),
         *(np.concatenate([getattr(part, name) for part in found]) for name in ("residual", "steps", "sign")),
     )
 
 
-def solve_learned_bias(problem: Problem) -> Branch:
+def _families(setting: Setting) -> tuple[Setting, Index]:
+    """One setting for each way that points share, and which of them each point belongs to.
+
+    Points that differ in ρ alone share a way; one with class weights has its own.
+    """
+    weighted = (setting.positive_weight != 1) | (setting.negative_weight != 1)
+    keys = np.array([*setting[:3], np.where(weighted, setting.train_fraction, 0.5), *setting[4:]])
+    families, which = np.unique(keys, axis=1, return_inverse=True)
+    return Setting(*families), which.ravel()
+
+
+def solve_learned_bias(setting: Setting) -> Branch:
     """The learned branch at every point; where it does not reach ρ the residual is infinite."""
-    triples, which = np.unique(np.array(problem[:3]), axis=1, return_inverse=True)
-    which = which.ravel()
-    halfway = Problem(triples[0], triples[1], triples[2], np.full(triples.shape[1], 0.5))
-    anchor = in_blocks(lambda part, _: _anchor(part), halfway)
-    found = in_blocks(lambda part, index: newton(anchor.x[:, which[index]], part, True), problem)
+    families, which = _families(setting)
+    anchor = in_blocks(lambda part, _: _anchor(part), families)
+    found = in_blocks(lambda part, index: newton(anchor.x[:, which[index]], part), setting)
     lost = np.flatnonzero(~found.converged | (found.sign != anchor.sign[which]))
     found.residual[lost] = np.inf
-    distance, side = np.abs(problem.train_fraction - 0.5), problem.train_fraction > 0.5
+    distance, side = np.abs(setting.train_fraction - 0.5), setting.train_fraction > 0.5
     while lost.size:
         # The way to a point leads through the nearer ones: one that is not reached answers for all beyond it.
         lost = lost[np.argsort(distance[lost], kind="stable")]
@@ -103,7 +131,7 @@ def solve_learned_bias(problem: Problem) -> Branch:
             lambda part, index, ids=which[nearest]: _follow(  # type: ignore[misc]
                 anchor.x[:, ids[index]], anchor.sign[ids[index]], part
             ),
-            problem.take(nearest),
+            setting.take(nearest),
         )
         found.x[:, nearest], found.residual[nearest], found.sign[nearest] = (
             again.x,
@@ -116,20 +144,18 @@ def solve_learned_bias(problem: Problem) -> Branch:
     return found
 
 
-def _follow(x: FloatArray, sign: FloatArray, problem: Problem) -> Branch:
-    """Continue the branch from ρ = ½ in logit ρ, each point with its own adaptive step.
+def _follow(x: FloatArray, sign: FloatArray, setting: Setting) -> Branch:
+    """Continue the branch from the anchor, each point with its own adaptive step.
 
     A point whose branch ends on the way (a fold, or b running away to the dummy) keeps an infinite residual.
     """
-    logit = np.log(problem.train_fraction) - np.log1p(-problem.train_fraction)
     count = x.shape[1]
     found = Branch(x.copy(), np.full(count, np.inf), np.zeros(count, dtype=np.int64), sign.copy())
     done, stride = np.zeros(count), np.full(count, 0.5)
     active = np.arange(count)
     while active.size:
         goal = np.minimum(1.0, done[active] + stride[active])
-        part = problem.take(active)._replace(train_fraction=1.0 / (1.0 + np.exp(-goal * logit[active])))
-        step = newton(found.x[:, active], part, True, 8)
+        step = newton(found.x[:, active], _on_the_way(setting.take(active), goal), most=8)
         found.steps[active] += step.steps
         good = step.converged & (step.sign == sign[active])
         arrived = active[good]
@@ -140,22 +166,22 @@ def _follow(x: FloatArray, sign: FloatArray, problem: Problem) -> Branch:
     return found
 
 
-def solve_known_bias(problem: Problem) -> Branch:
-    """The equilibrium with b = b0: the better of what grows from no data and what shrinks from the teacher.
+def solve_given_bias(setting: Setting, bias: FloatArray) -> Branch:
+    """The equilibrium at a given bias: the better of what grows from no data and what shrinks from the teacher.
 
-    With a known bias a student that ignores the teacher and one that follows him can coexist.
+    A student that ignores the teacher and one that follows him can coexist.
     """
 
-    def better_of_two(part: Problem, _: slice) -> Branch:
+    def better_of_two(part: Setting, index: slice) -> Branch:
         found = []
         for start in (-15.0, 4.0):
-            x = np.array([np.full_like(part.teacher_bias, start)] * 2 + [part.teacher_bias])
+            x = np.array([np.full_like(part.teacher_bias, start)] * 2 + [bias[index]])
             with np.errstate(all="ignore"):
                 for _step in range(_PLAIN):  # the plain iteration of Eqs 71-74
-                    x = x - residual_and_jacobian(x, part, False)[0]
-                branch = newton(x, part, False, 2 * _STEPS)
-                value = np.where(branch.converged, log_partition_and_error(branch.x, part)[0], -np.inf)
-            found.append((branch, value))
+                    x = x - residual_and_jacobian(x, part, bias[index])[0]
+                branch = newton(x, part, bias[index], 2 * _STEPS)
+                value = log_partition_and_error(state_of(*branch.x), part)[0]
+            found.append((branch, np.where(branch.converged, value, -np.inf)))
         (low, low_value), (high, high_value) = found
         pick = high_value > low_value
         return Branch(
@@ -165,4 +191,4 @@ def solve_known_bias(problem: Problem) -> Branch:
             np.where(pick, high.sign, low.sign),
         )
 
-    return in_blocks(better_of_two, problem)
+    return in_blocks(better_of_two, setting)

@@ -81,7 +81,7 @@ def state_of(log_r_hat: FloatArray, log_q_hat: FloatArray, bias: FloatArray) -> 
     )
 
 
-class Nodes(NamedTuple):
+class ClassQuadrature(NamedTuple):
     """Quadrature for one class of each point; each of shape (points, nodes)."""
 
     u: FloatArray
@@ -95,7 +95,7 @@ def _class_spread(teacher_bias: FloatArray) -> tuple[FloatArray, FloatArray]:
     return hazard, np.sqrt(np.maximum(1.0 + hazard * (-teacher_bias - hazard), 1e-3))
 
 
-def class_nodes(state: State, teacher_bias: FloatArray, log_a: FloatArray) -> Nodes:
+def class_nodes(state: State, teacher_bias: FloatArray, log_a: FloatArray) -> ClassQuadrature:
     """Gauss-Legendre panels between borders that follow every feature of the integrand.
 
     The features are the class's spread, the teacher's hyperplane (width √(1-κ²)/κ in s), the student's
@@ -138,7 +138,7 @@ def class_nodes(state: State, teacher_bias: FloatArray, log_a: FloatArray) -> No
     z = (cosine * s - b0) / sine
     weight *= np.exp(-0.5 * s * s) / (_SQRT_2PI * ndtr(b0))
     boundary = weight * np.exp(-0.5 * z * z) / (_SQRT_2PI * sine)
-    return Nodes((root_q * s - bias) / root_gap, weight * ndtr(-z), boundary)
+    return ClassQuadrature((root_q * s - bias) / root_gap, weight * ndtr(-z), boundary)
 
 
 class Moments(NamedTuple):
@@ -150,6 +150,7 @@ class Moments(NamedTuple):
     d_square: FloatArray  # (3, points)
     d_mean: FloatArray
     d_edge: FloatArray
+    bend: FloatArray  # M[g'²], in the stability of replica symmetry
 
 
 def class_moments(state: State, teacher_bias: FloatArray, log_a: FloatArray) -> Moments:
@@ -175,7 +176,8 @@ def class_moments(state: State, teacher_bias: FloatArray, log_a: FloatArray) -> 
         teacher_bias * edge_1 / root - state.overlap * edge_2 / gap,
         -edge_1 / root,
     ]
-    return Moments(m(g * g), m(g), e(g), np.array(d_square), np.array(d_mean), np.array(d_edge))
+    gradients = (np.array(d_square), np.array(d_mean), np.array(d_edge))
+    return Moments(m(g * g), m(g), e(g), *gradients, m(first * first))
 
 
 def class_energy(
