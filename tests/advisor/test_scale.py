@@ -218,21 +218,34 @@ def test_a_cluster_gives_the_same_bits(cluster):
 
 
 @pytest.mark.slow
-def test_a_cluster_boosts_on_parts_though_a_worker_is_killed(tmp_path, cluster, data):
-    fresh, truth = make_rows(60_000, seed=2)
-    columns = pd.DataFrame(fresh, columns=[f"c{i}" for i in range(6)])
-    table = read_table(write_parts(tmp_path / "parts", *data), "fraud", memory="2MiB")
-    settings = {**FAST, "treatments": ["lightgbm"]}
+def test_a_cluster_boosts_on_parts_though_workers_are_killed(tmp_path, cluster, data, monkeypatch):
+    """One worker is killed while the bags are fitted, one while LightGBM boosts on all rows."""
+    from equipoise.advisor import engines
 
     def kill_one():
-        time.sleep(4)
         os.kill(next(iter(cluster.workers.values())).pid, signal.SIGKILL)
 
-    killer = threading.Thread(target=kill_one)
-    killer.start()
+    killed = []
+    whole = engines._while_complete
+
+    def killing(client, work):
+        def interrupted():
+            if not killed:
+                killed.append(True)
+                kill_one()
+            return work()
+
+        return whole(client, interrupted)
+
+    monkeypatch.setattr(engines, "_while_complete", killing)
+    table = read_table(write_parts(tmp_path / "parts", *data), "fraud", memory="2MiB")
+    settings = {**FAST, "treatments": ["lightgbm"]}
+    threading.Timer(4, kill_one).start()
     spread = Advisor(**settings, engine=cluster.scheduler_address).fit_table(table)
-    killer.join()
-    local = Advisor(**settings).fit(*data)
-    found, wanted = (average_precision_score(truth, a.predict_proba(columns if a is spread else fresh)[:, 1])
-                     for a in (spread, local))  # fmt: skip
+    assert killed
+    assert any("was fitted to all 20,000 rows" in note for note in spread.notes_)
+    local = Advisor(**settings).fit_table(table)
+    fresh, truth = make_rows(60_000, seed=2)
+    columns = pd.DataFrame(fresh, columns=[f"c{i}" for i in range(6)])
+    found, wanted = (average_precision_score(truth, a.predict_proba(columns)[:, 1]) for a in (spread, local))
     assert found > wanted - 0.02

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
@@ -38,15 +39,16 @@ def running(engine: str, n_jobs: int, rows: Rows) -> Iterator[Run | None]:
         yield _on_threads(n_jobs) if n_jobs > 1 else None
         return
     with _client(address) as client:
-        sent = [client.scatter(rows, broadcast=True, hash=False)]
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Sending large graph")
+            # as a task's own argument, not scattered: the scheduler can make it again if a worker is lost
+            sent = client.submit(_itself, rows, pure=False)
 
         def run(jobs: list[FoldJob]) -> list[Any]:
             light = [replace(job, rows=None) for job in jobs]
 
             def attempt() -> list[Any]:
-                if sent[0].cancelled():  # the only copy was lost with a worker
-                    sent[0] = client.scatter(rows, broadcast=True, hash=False)
-                return list(client.gather([client.submit(_fit, job, sent[0], pure=False) for job in light]))
+                return list(client.gather([client.submit(_fit, job, sent, pure=False) for job in light]))
 
             return _again_if_lost(attempt, address)
 
@@ -88,10 +90,17 @@ def boost_on_cluster(
     settings = {k: v for k, v in settings.items() if k not in ("num_threads", "num_class", "metric")}
 
     def attempt() -> Any:
-        with _client(address) as client:
+        with _client(address) as client, warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore"
+            )  # LightGBM says that it ignores a number of threads that nobody set
             held_X, held_y = client.persist([X, y])
-            model = DaskLGBMClassifier(client=client, **settings)
-            return _while_complete(client, lambda: model.fit(held_X, held_y))
+
+            def fit() -> Any:
+                with client.as_current():
+                    return DaskLGBMClassifier(client=client, **settings).fit(held_X, held_y)
+
+            return _while_complete(client, fit)
 
     trees.take_booster(_again_if_lost(attempt, address).booster_, n_classes)
 
@@ -143,6 +152,10 @@ def _again_if_lost(attempt: Callable[[], Any], address: str) -> Any:
         return attempt()
     except lost as error:
         raise EngineError(f"the Dask cluster at {address} failed {TRIES} times: {error}") from error
+
+
+def _itself(rows: Rows) -> Rows:
+    return rows
 
 
 def _fit(job: FoldJob, rows: Rows) -> Any:
