@@ -334,7 +334,7 @@ def predict(model: nn.Module, inputs: Tensor, *, batch_size: int = 1024) -> Tens
     weight = next(model.parameters(), inputs)
     dtype = weight.dtype if inputs.is_floating_point() else inputs.dtype
     try:
-        blocks: Any = torch.split(inputs, batch_size)
+        blocks: Any = inputs.split(batch_size)  # type: ignore[no-untyped-call]
         return torch.cat([model(block.to(weight.device, dtype)).cpu() for block in blocks])
     finally:
         model.train(was_training)
