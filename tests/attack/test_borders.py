@@ -9,9 +9,9 @@ import pytest
 from equipoise.metrics.significance import holm, shaffer
 from equipoise.theory.anomaly import (
     crossover_temperature,
-    effective_dimension,
     extrapolate,
     optimal_train_fraction,
+    tail_or_group,
 )
 from equipoise.theory.effective_number import class_factor
 from equipoise.theory.mixing import risk_variance
@@ -22,9 +22,9 @@ NAN = float("nan")
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: effective_dimension([]), "X must not be empty"),
-        (lambda: effective_dimension([1.0, 2.0]), "X must have at least two rows"),
-        (lambda: effective_dimension([[NAN, 1.0], [2.0, 3.0]]), "X must be finite"),
+        (lambda: tail_or_group([], []), "X must not be empty"),
+        (lambda: tail_or_group([1.0, 2.0], [0, 1]), "X must have two dimensions"),
+        (lambda: tail_or_group([[NAN, 1.0], [2.0, 3.0]], [0, 1]), "X must be finite"),
         (lambda: extrapolate([1, 2], [1], [1, 1]), "vectors of one length"),
         (lambda: extrapolate([1, 2], [1, NAN], [1, 1]), "means must be finite"),
         (lambda: extrapolate([0, 2], [1, 1], [1, 1]), "dims must be positive"),
@@ -48,6 +48,9 @@ def test_a_bad_argument_is_named(call, message):
 
 
 def test_lists_and_frames_are_tables_too():
-    rows = [[1.0, 2.0], [2.0, 1.0], [3.0, 5.0]]
-    asked = [effective_dimension(X) for X in (rows, np.array(rows), pd.DataFrame(rows))]
+    rows = np.random.default_rng(0).standard_normal((200, 2))
+    labels = rows[:, 0] > 1
+    asked = [
+        tail_or_group(X, labels, random_state=0).verdict for X in (rows.tolist(), rows, pd.DataFrame(rows))
+    ]
     assert asked[0] == asked[1] == asked[2]
