@@ -119,7 +119,7 @@ class Wish:
         """The wish as a phrase."""
         if self.objective == "cost":
             if isinstance(self.cost, Mapping):
-                return f"the least cost (a false alarm costs {self.cost['fp']}, a miss {self.cost['fn']})"
+                return f"the least cost (a false alarm costs {_amount(self.cost['fp'])}, a miss {_amount(self.cost['fn'])})"
             return "the least cost by the cost table"
         if self.objective in ("recall", "precision"):
             sure = f"({100 * self.confidence:g} % sure)"
