@@ -60,7 +60,10 @@ class RowReason:
 
 @dataclass(frozen=True)
 class WorstError:
-    """A row that was called wrongly, and the probability that the model gave to its true class."""
+    """A row that was called wrongly, and the probability that the model gave to its true class.
+
+    ``reasons`` is ``None`` where there was no time to seek them.
+    """
 
     row: int
     name: Any
@@ -68,7 +71,7 @@ class WorstError:
     truth: int
     called: int
     probability: float
-    reasons: list[RowReason] = field(default_factory=list)
+    reasons: list[RowReason] | None = None
 
 
 @dataclass(frozen=True)
@@ -136,6 +139,8 @@ def find_reasons(advisor: Advisor, seconds: float, seed: int = 0) -> Reasons:
         found = replace(found, effects=partial_effects(model, sample, columns[:SHOWN_EFFECTS], asked, end))
         if columns and chosen and time.monotonic() < end:
             found = replace(found, errors=row_reasons(model, sample, chosen, columns[:MOST_ASKED], seed))
+        elif importance is not None and columns and chosen:
+            skipped.append("The reasons for single rows were left out for lack of time.")
     except Exception as error:  # a finished search must not be lost for want of its reasons
         skipped.append(f"Reasons could not be found: {error}")
     return replace(found, skipped=skipped)
