@@ -57,6 +57,7 @@ def test_the_worst_errors_are_errors_and_their_reasons_would_help(found):
     assert found.errors
     for error in found.errors:
         assert error.truth == y[error.row] != error.called
+        assert error.reasons is not None
         for reason in error.reasons:
             assert reason.value == X[reason.column][error.row]
             assert reason.otherwise > error.probability
@@ -92,6 +93,7 @@ def test_without_time_reasons_are_left_out_with_a_sentence():
     assert any("for lack of time" in sentence for sentence in reasons.skipped)
     page = build_report(advisor, advisor.table_, None, reasons=reasons).to_html()
     assert "for lack of time" in page
+    assert "no single column explains it" not in page
 
 
 def test_judged_on_the_future_the_models_of_the_past_are_asked():

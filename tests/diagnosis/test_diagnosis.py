@@ -286,8 +286,6 @@ def test_questions_compute_and_one_module_renders():
 
     folder = Path(_render.__file__).parent
     for name in question_names():
-        if name in ("population", "training_ratio"):  # they follow when the theory behind them has settled
-            continue
         tree = ast.parse((folder / f"{name}.py").read_text())
         imported = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
         assert not any(module.startswith("equipoise.report") for module in imported), name

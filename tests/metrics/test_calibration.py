@@ -56,6 +56,13 @@ def test_one_bin_is_the_bias_and_weights_are_repetitions():
     )
 
 
+def test_a_bin_holds_its_upper_edge_and_not_its_lower_one():
+    curve = metrics.reliability_curve([0, 1, 1, 0], [0.25, 0.5, 0.75, 1.0], n_bins=2)
+    np.testing.assert_allclose(curve.confidence, [0.375, 0.875])
+    np.testing.assert_allclose(curve.frequency, [0.5, 0.5])
+    np.testing.assert_allclose(curve.weight, [0.5, 0.5])
+
+
 def test_bad_bins_are_named():
     with pytest.raises(ValueError, match="n_bins must be at least 1, got 0"):
         metrics.expected_calibration_error([0, 1], [0.5, 0.5], n_bins=0)

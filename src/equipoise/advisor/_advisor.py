@@ -282,7 +282,9 @@ class Advisor(ClassifierMixin, BaseEstimator):
             labels[ENSEMBLE], simplicity[ENSEMBLE] = f"an ensemble of {len(kept)} models", 100
         prior = self._wanted_prior(table)
         seconds = {name: bag.seconds for name, bag in bags.items()}
-        self.notes_ = [*table.notes, *_left_out(found)]
+        self.left_out_ = _left_out(found)
+        missed = [f"Not tried: {', '.join(names)}, because {why}." for why, names in self.left_out_.items()]
+        self.notes_ = [*table.notes, *missed]
         try:
             board, verdict = make_leaderboard(
                 predictions, labels, simplicity, seconds, share, held, wish, prior
@@ -476,14 +478,14 @@ def _label(bag: Bag) -> str:
     return bag.treatment.summary + (f", tuned ({number})" if number else "")
 
 
-def _left_out(found: Found) -> list[str]:
-    """One sentence for each reason, with the names that people see."""
+def _left_out(found: Found) -> dict[str, list[str]]:
+    """What was not tried, by the reason, with the names that people see."""
     by_reason: dict[str, list[str]] = {}
     for name, reason in found.left_out.items():
         known = all_treatments().get(name)
         why = TOO_SHORT if reason.startswith(TOO_SHORT) else reason
         by_reason.setdefault(why, []).append(known.summary if known else name)
-    return [f"Not tried: {', '.join(names)}, because {reason}." for reason, names in by_reason.items()]
+    return by_reason
 
 
 def _splits(table: Table) -> int:

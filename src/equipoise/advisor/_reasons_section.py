@@ -106,17 +106,24 @@ def _errors(reasons: Reasons, table: DataTable) -> list[Any]:
     pictures = _pictures(reasons.errors, table)
     if pictures is not None:
         return [pictures]
+    explained = reasons.errors[0].reasons is not None
     rows = [
         [
             "–" if error.name is None else str(error.name),
             _short(table.classes[error.truth]),
             _short(table.classes[error.called]),
             error.probability,
-            _why(error, table),
+            *([_why(error, table)] if explained else []),
         ]
         for error in reasons.errors
     ]
-    columns = ["row", "true label", "called", "probability of the true label", "why"]
+    columns = [
+        "row",
+        "true label",
+        "called",
+        "probability of the true label",
+        *(["why"] if explained else []),
+    ]
     caption = "The surest errors among the rows that were not trained on" + (
         "." if table.ids is not None else "; rows are counted from 0."
     )
@@ -128,7 +135,7 @@ def _why(error: WorstError, table: DataTable) -> str:
     parts = [
         f"{_short(reason.column)} is {_short(written(reason.value, kinds[reason.column]))} "
         f"(with usual values it would be {reason.otherwise:.3f})"
-        for reason in error.reasons
+        for reason in error.reasons or []
     ]
     return "; ".join(parts) or "no single column explains it"
 

@@ -13,6 +13,7 @@ from equipoise.advisor._advisor import Advisor
 from equipoise.advisor._reasons_section import reasons_section
 from equipoise.advisor.model import versions
 from equipoise.advisor.reasons import Reasons
+from equipoise.advisor.search import TOO_SHORT
 from equipoise.advisor.verdict import ALWAYS, ENSEMBLE, NEVER
 from equipoise.datasets import Table as DataTable
 from equipoise.diagnosis import Diagnosis
@@ -112,7 +113,7 @@ def _summary(advisor: Advisor, table: DataTable, diagnosis: Diagnosis | None, ou
     point, verdict = advisor.operating_point_, advisor.verdict_
     first = f"Use {_label(advisor, verdict.recommended)}"
     if point.threshold is not None and not point.decision.wish.by_row:
-        first += f" and raise an alert from a probability of {point.threshold:.3g} on"
+        first += f" and raise an alert from a probability of {100 * point.threshold:.2g} % on"
     parts = [
         ("What it is for", f"{point.wish[0].upper()}{point.wish[1:]}."),
         ("What it will do", _will_do(advisor, table)),
@@ -197,9 +198,17 @@ def _how_sure(advisor: Advisor) -> str:
 
 
 def _not_tried(advisor: Advisor) -> str:
-    missed = [note for note in advisor.notes_ if note.startswith("Not tried")]
+    missed = _grouped(advisor)
     sampled = [n for n in advisor.notes_ if n.startswith(("Treatments were compared", "The delivered model"))]
     return " ".join([*(missed or ["Everything that applies to this table was tried."]), *sampled])
+
+
+def _grouped(advisor: Advisor) -> list[str]:
+    """What was not tried, a sentence for each reason."""
+    return [
+        f"For lack of time: {'; '.join(names)}." if why == TOO_SHORT else f"{'; '.join(names)}: {why}."
+        for why, names in advisor.left_out_.items()
+    ]
 
 
 def _operating(advisor: Advisor, out: str) -> Section:
@@ -260,9 +269,8 @@ def _treatments(advisor: Advisor) -> Section:
         Ranking(ranking, f"{NAMES[verdict.metric]} of every treatment".capitalize()),
     ]
     blocks.append(Table(columns, rows, formats=formats, emphasis=emphasis))
-    left_out = [n for n in advisor.notes_ if n.startswith("Not tried")]
-    if left_out:
-        blocks.append(Details("What was not tried", [Text(note) for note in left_out]))
+    if advisor.left_out_:
+        blocks.append(Details("What was not tried", [Text(sentence) for sentence in _grouped(advisor)]))
     return Section("Treatments", blocks)
 
 

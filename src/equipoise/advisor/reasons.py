@@ -23,6 +23,7 @@ from equipoise.datasets.thinning import thin
 MOST_ROWS, FEWEST_ROWS, MOST_SHUFFLES = 2_000, 100, 5
 ROWS_AT_ONCE = 20_000
 SHOWN_EFFECTS, SHOWN_ERRORS, SHOWN_REASONS = 4, 5, 3
+MOST_ASKED = 10  # columns that a row's reasons are sought in
 DONORS = 10  # other rows whose values stand for what is typical
 SLICED_COLUMNS, PAIRED_COLUMNS, SMALLEST_SLICE, MOST_SLICES = 12, 6, 30, 5
 DRAWS, MATERIAL = 400, 1.2  # draws of the null, and how many times the expected loss is worth a word
@@ -59,7 +60,10 @@ class RowReason:
 
 @dataclass(frozen=True)
 class WorstError:
-    """A row that was called wrongly, and the probability that the model gave to its true class."""
+    """A row that was called wrongly, and the probability that the model gave to its true class.
+
+    ``reasons`` is ``None`` where there was no time to seek them.
+    """
 
     row: int
     name: Any
@@ -67,7 +71,7 @@ class WorstError:
     truth: int
     called: int
     probability: float
-    reasons: list[RowReason] = field(default_factory=list)
+    reasons: list[RowReason] | None = None
 
 
 @dataclass(frozen=True)
@@ -121,21 +125,22 @@ def find_reasons(advisor: Advisor, seconds: float, seed: int = 0) -> Reasons:
         )
     try:
         sample = _Sample.of(advisor, MOST_ROWS, seed)
-        importance = permutation_importance(model, sample, 0.6 * seconds, seed)
+        importance = permutation_importance(model, sample, 0.5 * seconds, seed)
+        found = replace(found, importance=importance or [])
         if importance is None:
             skipped.append("The importance of columns and their effects were left out for lack of time.")
-        else:
-            columns = [item.column for item in importance if item.low > 0]
-            effects = partial_effects(model, sample, columns[:SHOWN_EFFECTS], asked, end)
-            errors = (
-                [row_reasons(model, sample, e, columns[:10], seed) for e in chosen] if columns else chosen
-            )
-            found = replace(found, importance=importance, effects=effects, errors=errors)
         if time.monotonic() < end:
-            order = [item.column for item in importance or []]
-            found = replace(found, slices=bad_slices(advisor, order, seed))
+            found = replace(
+                found, slices=bad_slices(advisor, [item.column for item in found.importance], seed)
+            )
         else:
             skipped.append("The search for groups of rows with more errors was left out for lack of time.")
+        columns = [item.column for item in found.importance if item.low > 0]
+        found = replace(found, effects=partial_effects(model, sample, columns[:SHOWN_EFFECTS], asked, end))
+        if columns and chosen and time.monotonic() < end:
+            found = replace(found, errors=row_reasons(model, sample, chosen, columns[:MOST_ASKED], seed))
+        elif importance is not None and columns and chosen:
+            skipped.append("The reasons for single rows were left out for lack of time.")
     except Exception as error:  # a finished search must not be lost for want of its reasons
         skipped.append(f"Reasons could not be found: {error}")
     return replace(found, skipped=skipped)
@@ -286,19 +291,28 @@ def worst_errors(advisor: Advisor, asked: int) -> list[WorstError]:
 
 
 def row_reasons(
-    model: _HeldOutModel, sample: _Sample, error: WorstError, columns: list[str], seed: int
-) -> WorstError:
+    model: _HeldOutModel, sample: _Sample, errors: list[WorstError], columns: list[str], seed: int
+) -> list[WorstError]:
     """The columns without whose value the true class would have been more probable, the strongest first."""
-    rng, table = as_generator(derive_seed(seed, "donors", error.row)), sample.table
-    donors = rng.choice(len(sample), DONORS, p=sample.weight)
-    own = table.rows(np.full(DONORS, error.row))
+    rng, table = as_generator(derive_seed(seed, "donors")), sample.table
+    donors = np.tile(rng.choice(len(sample), DONORS, p=sample.weight), len(errors))
+    own = table.rows(np.repeat([error.row for error in errors], DONORS))
     places = [table.schema.names.index(name) for name in columns]
     parts = [own, *(_with_values(own, i, _column(sample.X, i)[donors]) for i in places)]
-    proba = model.proba(_joined(parts), np.full(len(parts) * DONORS, error.fold))[:, error.truth]
-    as_is, *otherwise = proba.reshape(len(parts), DONORS).mean(axis=1)
-    order = [i for i in np.argsort(otherwise)[::-1] if otherwise[i] > as_is][:SHOWN_REASONS]
-    reasons = [RowReason(columns[i], _column(own, places[i])[0], float(otherwise[i])) for i in order]
-    return replace(error, probability=float(as_is), reasons=reasons)
+    folds = np.repeat([error.fold for error in errors], DONORS)
+    proba = model.proba(_joined(parts), np.tile(folds, len(parts)))
+    truth = np.tile(np.repeat([error.truth for error in errors], DONORS), len(parts))
+    means = proba[np.arange(len(truth)), truth].reshape(len(parts), len(errors), DONORS).mean(axis=2)
+    explained = []
+    for number, error in enumerate(errors):
+        as_is, *otherwise = means[:, number]
+        order = [i for i in np.argsort(otherwise)[::-1] if otherwise[i] > as_is][:SHOWN_REASONS]
+        reasons = [
+            RowReason(columns[i], _column(own, places[i])[number * DONORS], float(otherwise[i]))
+            for i in order
+        ]
+        explained.append(replace(error, probability=float(as_is), reasons=reasons))
+    return explained
 
 
 def bad_slices(advisor: Advisor, order: list[str], seed: int, most: int = 5_000) -> list[Slice]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.diagnosis._contract import Answer, Finding, Sample
+from equipoise.diagnosis._contract import Answer, Sample
 from equipoise.report import (
     COLORS,
     PALETTE,
@@ -22,13 +22,29 @@ from equipoise.report import (
 )
 
 Rendered = tuple[str, Sequence[Block]]
+_POPULATIONS = {
+    "tail": "Anomaly-detection imbalance: the rare class is cut off from one population, like its tail. "
+    "The threshold then matters more than new points.",
+    "group": "Separate groups: the rare class has a distribution of its own. Methods that model each class, "
+    "or add points inside the group, can help.",
+    "undecided": "The rare class may be a tail or a group of its own: these data cannot tell.",
+}
+_WAYS = {
+    "subset": ("leaving common rows out", COLORS["majority"], "solid"),
+    "weights": ("weighting the classes", COLORS["accent"], "solid"),
+    "fresh": ("fresh rows", PALETTE[2], "dot"),
+}
+_THEORY = (
+    "Pezzicoli, Ros, Landes & Baity-Jesi: a perceptron that learns a hyperplane cut into one Gaussian "
+    "population, with the load and the noise at which it does what a linear classifier does on these rows. "
+    "Leaving rows out and class weights use the rows at hand; the dotted line would need as many fresh rows at "
+    "that share. The model knows no label noise, no ridge penalty and no other shape of features."
+)
 _TYPE_SHADES = (COLORS["accent"], PALETTE[7], PALETTE[3], COLORS["minority"])
 
 
-def render(name: str, sample: Sample, answer: Answer | Finding) -> Rendered:
+def render(name: str, sample: Sample, answer: Answer) -> Rendered:
     """The sentence and the blocks of a question's answer."""
-    if isinstance(answer, Finding):
-        return answer.answer, answer.blocks
     made: Rendered = globals()[f"_{name}"](sample, dict(answer.values), dict(answer.shown))
     return made
 
@@ -262,3 +278,61 @@ def _learning_curve(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) ->
     figure = new_figure(band, line, dots, x="rare rows in training", y="balanced accuracy")
     caption = "Measured on held-out rows, and extrapolated by a power law."
     return text, [Figure(figure, caption, "Learning curve.", 320)]
+
+
+def _population(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> Rendered:
+    text = f"{_POPULATIONS[v['kind']]} (Evidence {v['evidence']:+.1f} standard errors"
+    text += f"; about {v['label_noise']:.1%} of the labels look wrong.)" if v["label_noise"] > 0.002 else ".)"
+    position, mine = shown["positions"], shown["mine"]
+    edges = np.histogram_bin_edges(position, 40)
+    name = plain(sample.classes[sample.rare], 24)
+    traces = []
+    for rows, label, color in ((~mine, "the others", COLORS["majority"]), (mine, name, COLORS["minority"])):
+        density, _ = np.histogram(position[rows], edges, density=True)
+        traces.append(bar(x=(edges[:-1] + edges[1:]) / 2, y=density, name=label, marker_color=color,
+                          opacity=0.75, hovertemplate=f"{label}: %{{y:.2f}}<extra></extra>"))  # fmt: skip
+    figure = new_figure(*traces, x="position across the boundary (held-out)", y="density in its class",
+                        barmode="overlay", bargap=0)  # fmt: skip
+    caption = "Each class's rows across a linear boundary, each scaled to its own size."
+    return text, [Figure(figure, caption, "Histograms of both classes across the boundary.", 280)]
+
+
+def _training_ratio(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> Rendered:
+    plan = shown["plan"]
+    gains = ", ".join(
+        f"{label} {v[way]['gain_at_half']:+.3f} ({low:+.3f} to {high:+.3f})"
+        for way, (label, _, _) in _WAYS.items()
+        for low, high in [v[way]["gain_at_half_interval"]]
+    )
+    best = {
+        "subset": f"the best is to keep {plan.subset.n_negative:,} of the {plan.n_negative:,} common rows, "
+        f"a share of {v['subset']['share']:.2f} ({v['subset']['gain']:+.3f})",
+        "weights": "the best is to weight the classes so that the rare one has "
+        f"{v['weights']['share']:.0%} of the weight ({v['weights']['gain']:+.3f})",
+        "as is": "the best is to train on all rows as they are",
+    }[v["best"]]
+    worth = {
+        "usable": "The solvable model of anomaly detection fits data like these.",
+        "weak": "The solvable model of anomaly detection fits these data only in part.",
+        "worthless": "The solvable model of anomaly detection does not apply to these data.",
+    }[v["verdict"]]
+    doubts = " ".join(reason.removeprefix("Worthless: ").capitalize() for reason in shown["doubts"])
+    text = (
+        f"{worth} {doubts}{' ' if doubts else ''}With the rows at hand {best} in balanced accuracy. "
+        f"At equal shares the model expects: {gains}."
+    )
+    hover = "share %{x:.2f}<br>balanced accuracy %{y:.3f}<extra></extra>"
+    traces = [
+        scatter(x=plan.shares, y=np.round(getattr(plan, f"{way}_curve"), 4), mode="lines", name=label,
+                line={"color": color, "width": 2.5, "dash": dash}, hovertemplate=f"{label}<br>{hover}")
+        for way, (label, color, dash) in _WAYS.items()
+    ]  # fmt: skip
+    own = scatter(x=[v["share"]], y=[v["as_is"]], mode="markers", name="all rows as they are",
+                  marker={"color": COLORS["minority"], "size": 12},
+                  hovertemplate=f"all rows<br>{hover}")  # fmt: skip
+    figure = new_figure(
+        *traces, own, x="share of rare rows (or of their weight) in training", y="in the solvable model"
+    )
+    return text, [
+        Figure(figure, _THEORY, "Theory: what the pool of rows gives at every training share.", 340)
+    ]

@@ -119,7 +119,10 @@ class Wish:
         """The wish as a phrase."""
         if self.objective == "cost":
             if isinstance(self.cost, Mapping):
-                return f"the least cost (a false alarm costs {self.cost['fp']}, a miss {self.cost['fn']})"
+                alarm, miss = (
+                    c if isinstance(c, str) else f"{c:g}" for c in (self.cost["fp"], self.cost["fn"])
+                )
+                return f"the least cost (a false alarm costs {alarm}, a miss {miss})"
             return "the least cost by the cost table"
         if self.objective in ("recall", "precision"):
             sure = f"({100 * self.confidence:g} % sure)"
