@@ -90,6 +90,22 @@ def test_too_little_time_thins_the_frequent_rows_and_says_so(data, monkeypatch):
     assert advisor.predict_proba(fresh)[:, 1].mean() == pytest.approx(truth.mean(), rel=0.3)
 
 
+def test_half_a_model_on_all_rows_does_not_replace_a_whole_one(data, monkeypatch):
+    """The budget ends while the last model is fitted."""
+    from equipoise.advisor.budget import Budget
+
+    def deadline(self, share=1.0):
+        return time.monotonic() + (
+            1000 if share < 1 else -1
+        )  # the first bag gets a part, the last fit the rest
+
+    monkeypatch.setattr(module, "MOST_COMPARED", 2_000)
+    monkeypatch.setattr(Budget, "deadline", deadline)
+    advisor = Advisor(**{**FAST, "treatments": ["lightgbm"]}).fit(*data)
+    assert len(advisor.bags_[0].models) == 5
+    assert any(note.startswith("The delivered model is the one that was compared") for note in advisor.notes_)
+
+
 class Slow:
     """A classifier that takes its time and keeps a deadline, without a clock of its own."""
 
