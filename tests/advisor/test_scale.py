@@ -90,6 +90,22 @@ def test_too_little_time_thins_the_frequent_rows_and_says_so(data, monkeypatch):
     assert advisor.predict_proba(fresh)[:, 1].mean() == pytest.approx(truth.mean(), rel=0.3)
 
 
+def test_half_a_model_on_all_rows_does_not_replace_a_whole_one(data, monkeypatch):
+    """The budget ends while the last model is fitted."""
+    from equipoise.advisor.budget import Budget
+
+    def deadline(self, share=1.0):
+        return time.monotonic() + (
+            1000 if share < 1 else -1
+        )  # the first bag gets a part, the last fit the rest
+
+    monkeypatch.setattr(module, "MOST_COMPARED", 2_000)
+    monkeypatch.setattr(Budget, "deadline", deadline)
+    advisor = Advisor(**{**FAST, "treatments": ["lightgbm"]}).fit(*data)
+    assert len(advisor.bags_[0].models) == 5
+    assert any(note.startswith("The delivered model is the one that was compared") for note in advisor.notes_)
+
+
 class Slow:
     """A classifier that takes its time and keeps a deadline, without a clock of its own."""
 
@@ -249,3 +265,14 @@ def test_a_cluster_boosts_on_parts_though_workers_are_killed(tmp_path, cluster, 
     columns = pd.DataFrame(fresh, columns=[f"c{i}" for i in range(6)])
     found, wanted = (average_precision_score(truth, a.predict_proba(columns)[:, 1]) for a in (spread, local))
     assert found > wanted - 0.02
+
+
+def test_a_short_budget_compares_on_fewer_rows():
+    from equipoise.advisor.budget import Budget
+    from equipoise.datasets import Table
+
+    y = np.zeros(300_000, dtype=np.int64)
+    y[:3] = 1
+    large = Table.from_arrays(np.zeros((len(y), 1), dtype=np.float32), y)
+    assert [module._most_compared(large, Budget(s)) for s in (1, 300, 3600)] == [50_000, 120_000, 200_000]
+    assert module._most_compared(large.take(np.arange(100_000)), Budget(1)) == 100_000

@@ -185,7 +185,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
         wish.cost_table(table.n_classes)
         told = _Teller(self.verbose, budget)
         told("preparing the columns")
-        sample = sample_rows(table, MOST_COMPARED, derive_seed(seed, "sample") % 2**31)
+        sample = sample_rows(table, _most_compared(table, budget), derive_seed(seed, "sample") % 2**31)
         encoders = {
             view: TableEncoder(table.kinds, for_trees=view == "trees") for view in ("trees", "linear")
         }
@@ -502,6 +502,13 @@ def _refitted(bag: Bag, rows: Rows, context: Context) -> Bag:
     every = np.arange(len(rows))
     model, _, seconds = fit_fold(bag.treatment, context, settings, rows, Fold(every, every[:0]), np.inf)
     return Bag(bag.name, bag.treatment, settings, [model], bag.held_out, bag.seconds + seconds)
+
+
+def _most_compared(table: Table, budget: Budget) -> int:
+    """All rows, or of a large table as many as the budget can compare treatments on."""
+    if table.n_rows <= MOST_COMPARED:
+        return len(table)
+    return min(MOST_COMPARED, max(LEAST_COMPARED, int(COMPARED_A_SECOND * budget.seconds)))
 
 
 def _for_all_rows(

@@ -24,6 +24,7 @@ from equipoise.datasets.thinning import thin
 
 SAFETY = 1.3
 EFFICIENCY = 0.7  # of each further thread
+ENOUGH = 0.8  # of the rounds, for a model on all rows to replace those on the sample
 PROBE_ROWS, PROBE_ROUNDS, USUAL_ROUNDS = 40_000, 10, 200
 
 
@@ -69,7 +70,7 @@ class AllRows:
     engine: str = "local"
 
     def fit(self, bags: Sequence[Bag], context: Context, deadline: float) -> tuple[list[Bag], str]:
-        """Fit the bags that can be, the first one always, and say what was done.
+        """Fit the bags that there is time for, and say what was done.
 
         Parameters
         ----------
@@ -97,7 +98,10 @@ class AllRows:
         for bag, seconds in zip(bags, expected, strict=True):
             if fitted and time.monotonic() + SAFETY * seconds * len(kept) / len(y) > deadline:
                 break
-            fitted.append(self._fitted(bag, data, y[kept], context, deadline))
+            again = self._fitted(bag, data, y[kept], context, deadline)
+            if again.models[0].estimator.rounds_ < ENOUGH * bag.models[0].estimator.rounds_:
+                break  # the time was up: what was fitted to the sample is better than half a model
+            fitted.append(again)
         return fitted, _note(len(y), len(kept), fitted)
 
     def _seconds(self, bag: Bag, total: int, threads: int) -> float:
@@ -173,6 +177,11 @@ class _Encoded(lgb.Sequence):
 
 
 def _note(total: int, kept: int, fitted: Sequence[Bag]) -> str:
+    if not fitted:
+        return (
+            "The delivered model is the one that was compared: fitting it to all rows would have taken longer than "
+            "the budget."
+        )
     names = " and ".join(bag.treatment.summary for bag in fitted)
     if kept == total:
         return f"The delivered model ({names}) was fitted to all {total:,} rows."
