@@ -101,12 +101,12 @@ class MCRBO(ProvenanceSampler):
     def _walk(
         self, walkers: FloatArray, field: FloatArray, sign: FloatArray, rng: np.random.Generator
     ) -> FloatArray:
-        """Take all steps, in stages of at most 2 γ of path; a walker whose every move failed rests."""
+        """Take all steps, in stages of at most γ of path; a walker whose every move failed rests."""
         n, d = walkers.shape
         tree, p = cKDTree(field), 1 if self.metric == "manhattan" else 2
         orders = rng.permuted(np.tile(np.arange(2 * d), (_ORDERS, 1)), axis=1)
         turn = _Turns(rng.integers(_ORDERS, size=n), rng.integers(2 * d, size=n), np.zeros(n, np.int64))
-        stage, left = max(1, round(2 * self.gamma / self.step)), self.n_steps
+        stage, left = max(1, round(self.gamma / self.step)), self.n_steps
         while left > 0 and len(awake := np.flatnonzero(turn.tried < 2 * d)):
             steps = min(stage, left)
             for block in np.array_split(awake, -(-len(awake) // _WALKERS)):
