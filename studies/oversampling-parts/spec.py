@@ -75,8 +75,8 @@ SPEC = Spec(
     },
     differs=(
         "Networks with half the channels and a few epochs instead of 20,000 updates. The paper has one row for "
-        "each part on CIFAR-10; here the parts are crossed. Its row without oversampling (35.51) says nothing of the "
-        "batches; here balanced and natural batches stand beside each other. The decoder's columns are Eq 7 "
+        "each part on CIFAR-10; here the parts are crossed. Its row without oversampling (35.51) says nothing of "
+        "the batches; here balanced and natural batches stand beside each other. The decoder's columns are Eq 7 "
         "as a mean on every tenth batch (the default), as the printed sum on every batch, and no decoder."
     ),
     requires_data=lambda cells: sorted({cell["dataset"] for cell in cells}),

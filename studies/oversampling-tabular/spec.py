@@ -16,10 +16,36 @@ from ..shared.tables import spread
 
 METHODS = ("ours", "boosting, weights and threshold", "plain", "SMOTE", "DeepSMOTE", "GAMO", "BAGAN", "DGC")
 
-PAPER = {  # Table 13, ACSA in percent
-    "optical_digits": {"ours": 98.01, "DeepSMOTE": 95.61, "GAMO": 98.19, "BAGAN": 93.29, "DGC": 96.65},
-    "isolet": {"ours": 95.69, "DeepSMOTE": 92.98, "GAMO": 93.75, "BAGAN": 90.65, "DGC": 90.97},
-    "webpage": {"ours": 94.83, "DeepSMOTE": 83.66, "GAMO": 89.79, "BAGAN": 62.36, "DGC": 88.61},
+MEASURES = {"acsa": "ACSA", "macro_f1": "macro F1", "g_mean": "G-mean"}
+_PRINTED = ("ours", "DeepSMOTE", "GAMO", "BAGAN", "DGC")
+_TABLE_13 = {  # percent, in the order of the measures and of the printed methods
+    "optical_digits": (
+        (98.01, 95.61, 98.19, 93.29, 96.65),
+        (97.94, 94.18, 98.18, 94.36, 95.38),
+        (98.01, 95.61, 98.19, 93.29, 96.63),
+    ),
+    "isolet": (
+        (95.69, 92.98, 93.75, 90.65, 90.97),
+        (97.77, 91.86, 93.72, 91.29, 89.03),
+        (95.66, 92.99, 93.75, 90.66, 90.71),
+    ),
+    "webpage": (
+        (94.83, 83.66, 89.79, 62.36, 88.61),
+        (96.89, 86.18, 89.68, 68.02, 90.72),
+        (94.82, 83.67, 89.79, 62.36, 87.91),
+    ),
+    "protein_homo": (
+        (94.70, 82.23, 91.89, 81.08, 86.09),
+        (97.51, 88.48, 91.87, 88.07, 91.39),
+        (94.68, 82.23, 91.89, 81.08, 84.96),
+    ),
+}
+PAPER = {
+    dataset: {
+        method: dict(zip(MEASURES, (row[place] for row in rows), strict=True))
+        for place, method in enumerate(_PRINTED)
+    }
+    for dataset, rows in _TABLE_13.items()
 }
 
 
@@ -43,7 +69,7 @@ def run_cell(dataset: str, method: str, seed: int, epochs: int) -> dict[str, flo
     return {
         "acsa": 100 * float(metrics.balanced_accuracy(test_y, decided)),
         "macro_f1": 100 * float(metrics.macro_f1(test_y, decided)),
-        "g_mean": 100 * float(metrics.g_mean_macro(test_y, decided)),
+        "g_mean": 100 * float(metrics.g_mean(test_y, decided)),
         "fit_cpu_seconds": time.process_time() - start,
     }
 
@@ -101,12 +127,15 @@ def page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
         for method in METHODS:
             mine = results[(results["dataset"] == dataset) & (results["method"] == method)]
             if len(mine):
-                shown = [spread(mine[name]) for name in ("acsa", "macro_f1", "g_mean")]
-                known = PAPER.get(dataset, {}).get(method)
-                rows.append([method, len(mine), *shown, known, f"{mine['fit_cpu_seconds'].mean():.0f}"])
-        names = ["method", "seeds", "ACSA", "macro F1", "G-mean", "paper's ACSA", "CPU seconds"]
-        table = Table(names, rows, formats={"paper's ACSA": ".2f"})
-        sections.append(Section(dataset, [Text("Percent, on a stratified quarter of the rows."), table]))
+                known = PAPER.get(dataset, {}).get(method, {})
+                pairs = [(spread(mine[name]), known.get(name)) for name in MEASURES]
+                shown = [value for pair in pairs for value in pair]
+                rows.append([method, len(mine), *shown, f"{mine['fit_cpu_seconds'].mean():.0f}"])
+        printed = [f"paper's {title}" for title in MEASURES.values()]
+        names = [name for pair in zip(MEASURES.values(), printed, strict=True) for name in pair]
+        table = Table(["method", "seeds", *names, "CPU seconds"], rows, formats=dict.fromkeys(printed, ".2f"))
+        told = Text("Percent, on a stratified quarter of the rows. G-mean is √(TPR · TNR).")
+        sections.append(Section(dataset, [told, table]))
     return sections
 
 
@@ -129,5 +158,5 @@ SPEC = Spec(
     paper=PAPER,
     differs="A stratified split, seeded: the package that the paper takes its split from has none.",
     page=page,
-    metrics=("acsa", "macro_f1", "g_mean"),
+    metrics=tuple(MEASURES),
 )

@@ -14,7 +14,7 @@ from equipoise.theory.anomaly import (
     tail_or_group,
 )
 from equipoise.theory.effective_number import class_factor
-from equipoise.theory.mixing import risk_variance
+from equipoise.theory.mixing import loss_variance
 
 NAN = float("nan")
 
@@ -29,8 +29,8 @@ NAN = float("nan")
         (lambda: extrapolate([1, 2], [1, NAN], [1, 1]), "means must be finite"),
         (lambda: extrapolate([0, 2], [1, 1], [1, 1]), "dims must be positive"),
         (lambda: extrapolate([1, 2], [1, 1], [0, 1]), "errors must be positive"),
-        (lambda: risk_variance([1, 2], NAN), "loss_at_mean must be finite"),
-        (lambda: risk_variance([1, 2], [1, 2]), "loss_at_mean must be one number"),
+        (lambda: loss_variance([1, 2], NAN), "loss_at_mean must be finite"),
+        (lambda: loss_variance([1, 2], [1, 2]), "loss_at_mean must be one number"),
         (lambda: class_factor([1, NAN], [1, 1]), "mean_scatter must be finite"),
         (lambda: class_factor([1, 2], [1]), "vectors of one length"),
         (lambda: class_factor([1, 2], [0, 0]), "weights must not all be zero"),

@@ -96,11 +96,32 @@ def test_report_measures_the_theory(fitted, digits):
     for separable, side in zip(preserved["separable"], preserved["on its side"], strict=True):
         assert separable or side < 1, "what the head separates is separable"
     variance = report.data["variance"]
-    assert all(np.array(variance["largest ‖α‖²"]) <= 1)
+    assert all(np.array(variance["largest ‖α‖² (one loss)"]) <= 1)
+    assert (np.array(variance["ratio, low"]) <= np.array(variance["variance ratio"])).all()
+    assert (np.array(variance["bias with mixing"]) <= 0.01).all(), "cross-entropy is convex in the latent"
+    assert report.data["scatter"]["ratio"] == pytest.approx(np.mean(preserved["within / between scatter"]))
     assert "Lipschitz" in report.to_markdown()
     assert "<svg" in report.pictures[0].svg
     with pytest.raises(ValueError, match="classes that the classifier"):
         fitted.report(digits[0], digits[1] + 7)
+
+
+def test_report_mixes_as_the_classifier_was_trained(table):
+    norms = {}
+    for mixing in ("uniform", "beta", "learned"):
+        clf = AutoencoderClassifier(**{**FAST, "epochs": 1}, mixing=mixing).fit(*table)
+        with torch.no_grad():
+            clf.network_.mixer[-1].bias[0] = 50.0  # this mixer takes the first parent alone
+        norms[mixing] = clf.report(*table).data["variance"]["mean ‖α‖²"][0]
+    assert norms["uniform"] == pytest.approx(2 / 3, abs=0.02)
+    assert norms["beta"] == pytest.approx(0.6, abs=0.02)
+    assert norms["learned"] == pytest.approx(1)
+
+
+def test_natural_batches_learn_the_data_s_prior(table):
+    clf = AutoencoderClassifier(**FAST, batches="natural").fit(*table)
+    assert np.allclose(clf.training_prior_, clf.data_prior_)
+    assert np.allclose(clf.predict_proba(table[0]), clf.predict_proba(table[0], prior="train"))
 
 
 @pytest.mark.parametrize(
@@ -109,6 +130,8 @@ def test_report_measures_the_theory(fitted, digits):
         ({"image_shape": (5, 5)}, r"image_shape \(5, 5\) does not fit"),
         ({"mixing": "random"}, "mixing must be one of"),
         ({"n_mixed": 1}, "n_mixed must be at least 2"),
+        ({"batches": "even"}, "batches must be one of"),
+        ({"plan_params": {"reduction": "none"}}, "reduction must be one of"),
         ({"size": "huge"}, "size must be one of"),
         ({"augment": "flip"}, "augment must be one of"),
         ({"batch_size": 2}, "batch_size must be at least 4"),

@@ -9,12 +9,12 @@ from imblearn.pipeline import make_pipeline
 from scipy import sparse
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_validate
+from sklearn.model_selection import GridSearchCV, cross_validate
 
 from equipoise.oversampling import AMDO, MCCCR, MCRBO, LowQualityError, LowQualityWarning, TableCodec
-from equipoise.oversampling._multiclass import against_larger_classes
+from equipoise.oversampling._multiclass import draw_opponents, from_large_to_small
 from equipoise.oversampling.gate import Thresholds, assess, expected_coverage
-from equipoise.oversampling.mc_ccr import _radii
+from equipoise.oversampling.mc_ccr import _fill, _radii
 from equipoise.theory.anomaly import advise_training
 from sampler_cases import blobs, mixed
 
@@ -168,10 +168,94 @@ def test_rbo_never_raises_the_potential():
 
 def test_opponents_are_drawn_evenly_from_larger_classes():
     codes = np.repeat([0, 1, 2], [60, 40, 10])
+    order = from_large_to_small(codes, {1: 20, 2: 50})
+    assert [(code, larger.tolist()) for code, larger in order] == [(1, [0]), (2, [0, 1])]
     rng = np.random.default_rng(0)
-    for code, own, others in against_larger_classes(codes, {1: 20, 2: 50}, rng):
-        assert (codes[own] == code).all()
-        assert np.bincount(codes[others], minlength=3).tolist() == ([60, 0, 0] if code == 1 else [30, 30, 0])
+    for (_, larger), expected in zip(order, ([60, 0, 0], [30, 30, 0]), strict=True):
+        others = draw_opponents(codes, larger, 60, rng)
+        assert np.bincount(codes[others], minlength=3).tolist() == expected
+        assert len(np.unique(others)) == len(others)
+
+
+@pytest.mark.filterwarnings("ignore::equipoise.oversampling.LowQualityWarning")
+@pytest.mark.parametrize("sampler", [MCCCR(random_state=0), MCRBO(n_steps=5, random_state=0)], ids=str)
+def test_what_was_made_for_one_class_opposes_the_next(sampler, monkeypatch):
+    seen = []
+
+    def watched(codes, larger, total, rng):
+        seen.append((larger.tolist(), np.bincount(codes).tolist()))
+        return draw_opponents(codes, larger, total, rng)
+
+    monkeypatch.setattr(f"{type(sampler).__module__}.draw_opponents", watched)
+    sampler.fit_resample(*blobs())
+    assert seen == [([0], [120, 40, 15]), ([0, 1], [120, 120, 15])]
+
+
+def test_ccr_pushes_out_points_that_coincide_with_a_rare_one():
+    X = np.array([[0.0, 0.0]] * 4 + [[1.0, 1.0]] * 3 + [[0.0, 0.0]])
+    y = np.array([0] * 7 + [1])
+    sampler = MCCCR(energy=0.25, random_state=0)
+    X_new, _ = sampler.fit_resample(X, y)
+    pushed = X_new[:4]
+    assert sampler.provenance_.moved[:8].tolist() == [True] * 4 + [False] * 4
+    assert np.allclose(np.abs(pushed).sum(axis=1), 0.25 / 5), (
+        "to the border: four inside make a unit cost five"
+    )
+    assert len(np.unique(pushed, axis=0)) == 4, "each in its own direction"
+
+
+def test_ccr_fills_small_spheres_most():
+    rng = np.random.default_rng(0)
+    radii = np.array([0.1, 0.3])
+    made = _fill(np.zeros((2, 2)), np.array([0, 1]), radii, 1 / radii, 400, 1, 1.0, rng)
+    assert np.bincount(made.parents[:, 0]).tolist() == [300, 100]
+
+
+def test_ccr_gives_the_hard_pressed_point_more_rows_unless_told_otherwise():
+    rng = np.random.default_rng(1)
+    crowd = rng.uniform(-0.02, 0.02, (30, 2))
+    X = np.concatenate([crowd, [[1.0, 1.0]], [[0.0, 0.0]], [[0.5, 0.5]]])
+    y = np.array([0] * 31 + [1, 1])
+    born = {}
+    for selection in ("proportional", "random"):
+        sampler = MCCCR(selection=selection, random_state=0)
+        sampler.fit_resample(X, y)
+        born[selection] = np.bincount(sampler.provenance_.parents[:, 0], minlength=33)[31:]
+    assert born["proportional"][0] > 5 * born["proportional"][1]
+    assert abs(born["random"][0] - born["random"][1]) <= 1
+
+
+def test_amdo_works_under_a_grid_search_over_small_neighborhoods():
+    X, y = make_classification(120, 3, n_redundant=0, weights=[0.8], random_state=0)
+    pipeline = make_pipeline(AMDO(random_state=0), LogisticRegression())
+    grid = GridSearchCV(pipeline, {"amdo__k_neighbors": [1, 3, 10]}, cv=2, error_score="raise").fit(X, y)
+    assert np.isfinite(grid.cv_results_["mean_test_score"]).all()
+    with pytest.raises(ValueError, match="k_same must be at most 3"):
+        AMDO(k_neighbors=3, k_same=5).fit_resample(X, y)
+
+
+def test_rbo_takes_the_authors_distance_too():
+    X, y = blobs((150, 30), d=2)
+    width = np.ptp(X, axis=0)
+
+    def potential(rows, p):
+        distance = np.linalg.norm((rows[:, None] - X[None]) / width, ord=p, axis=2)
+        return np.abs((np.exp(-(distance**2) / 0.05**2) * np.where(y == 0, 1, -1)).sum(axis=1))
+
+    made = {}
+    for metric, p in (("euclidean", 2), ("manhattan", 1)):
+        sampler = MCRBO(n_steps=250, metric=metric, random_state=1)
+        made[metric] = sampler.fit_resample(X, y)[0][len(X) :]
+        before = potential(X[sampler.provenance_.parents[:, 0]], p)
+        assert (potential(made[metric], p) <= before + 1e-9).all()
+    assert not np.allclose(made["euclidean"], made["manhattan"])
+
+
+def test_rbo_walks_as_one_that_sees_all_points_would(monkeypatch):
+    X, y = blobs((60, 10), d=3)
+    near = MCRBO(n_steps=300, random_state=2).fit_resample(X, y)[0]
+    monkeypatch.setattr("equipoise.oversampling.mc_rbo._REACH", 100.0)
+    assert np.allclose(near, MCRBO(n_steps=300, random_state=2).fit_resample(X, y)[0])
 
 
 def test_expected_coverage_is_what_own_draws_cover():
@@ -250,3 +334,12 @@ def test_codec_names_the_column_with_missing_values():
         TableCodec(pd.DataFrame({"a": [1.0, np.nan]}))
     with pytest.raises(ValueError, match="'a' twice"):
         TableCodec(pd.DataFrame([[1, 2]], columns=["a", "a"]))
+
+
+def test_a_change_of_category_is_as_far_as_the_median_spread_of_the_numbers():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({name: rng.normal(scale=s, size=40) for name, s in (("a", 1), ("b", 5), ("c", 30))})
+    table["city"] = pd.Categorical(np.where(np.arange(40) % 2, "Bern", "Oslo"))
+    encoded = TableCodec(table).encode(table)
+    step = np.linalg.norm(encoded[0, 3:] - encoded[1, 3:])
+    assert step == pytest.approx(table["b"].std(ddof=0))

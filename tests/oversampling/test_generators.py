@@ -10,9 +10,9 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_validate
 
-from equipoise.oversampling import BAGAN, GAMO, DeepSMOTE
 from equipoise.networks.bagan import ClassGaussians
 from equipoise.networks.gamo import ConvexGenerator
+from equipoise.oversampling import BAGAN, GAMO, DeepSMOTE
 from sampler_cases import blobs, mixed
 
 pytestmark = pytest.mark.filterwarnings("ignore::equipoise.oversampling.LowQualityWarning")

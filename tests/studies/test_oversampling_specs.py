@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
+from pathlib import Path
+
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -83,3 +88,65 @@ def test_table_page_has_every_method(method):
     text = Report("page", spec.page(frame, spec)).to_markdown()
     assert method in text
     assert ("95.69" in text) == (method == "ours")
+
+
+def test_shaffer_from_the_printed_tables_is_not_what_is_printed():
+    printed = study_module("oversampling-images", "printed")
+    found = printed.shaffer_from_print(printed.printed_acsa())
+    expected = {"DeepSMOTE": 5.9e-5, "GAMO": 4.9e-3, "DGC": 5.6e-5, "BAGAN": 5.9e-5}
+    assert found.to_dict() == pytest.approx(expected, rel=0.02)
+    assert all(found[name] > 100 * p for name, p in printed.TABLE_2.items())
+    alone = printed.shaffer_from_print(printed.printed_acsa().xs(0, level=1))
+    assert alone["GAMO"] == pytest.approx(0.108, abs=0.001), (
+        "no difference shown on the seven sets of Table 1"
+    )
+    assert "5.9e-05" in image_page([made_up("ours"), made_up("SMOTE")])
+
+
+def test_stored_g_means_of_tables_are_those_of_the_two_rates():
+    """The two rates follow from ACSA and G-mean; macro F1 must follow from them and the test set's counts."""
+    from sklearn.model_selection import train_test_split
+
+    counts = {"optical_digits": (5066, 554), "isolet": (7197, 600), "webpage": (33799, 981)}
+    store = Path(__file__).parents[2] / "studies/oversampling-tabular/results.sqlite"
+    with sqlite3.connect(f"file:{store}?immutable=1", uri=True) as rows:
+        cells = rows.execute("SELECT settings, result FROM cells WHERE status = 'done'").fetchall()
+    assert len(cells) == 72
+    for settings, result in ((json.loads(a), json.loads(b)) for a, b in cells):
+        y = np.repeat([0, 1], counts[settings["dataset"]])
+        test = train_test_split(y, test_size=0.25, stratify=y, random_state=settings["seed"])[1]
+        a, g = result["acsa"] / 100, result["g_mean"] / 100
+        assert g < a, "the mean of two rates that differ is above their geometric mean"
+        apart = np.sqrt(a**2 - g**2)
+        found = [_macro_f1(a + sign * apart, a - sign * apart, *np.bincount(test)) for sign in (1, -1)]
+        assert min(abs(100 * f1 - result["macro_f1"]) for f1 in found) < 1e-6
+
+
+def _macro_f1(tpr, tnr, negatives, positives):
+    wrong = negatives * (1 - tnr) + positives * (1 - tpr)
+    hits = np.array([positives * tpr, negatives * tnr])
+    return (2 * hits / (2 * hits + wrong)).mean()
+
+
+def _parts(acsa, seeds=(0, 1, 2)):
+    cells = pd.DataFrame(named_spec("oversampling-parts").cells("small", seed=list(seeds)))
+    cells["acsa"] = [acsa(cell) for cell in cells.to_dict("records")]
+    return cells.assign(macro_f1=1.0, auprc=1.0, within_between=1.08, fit_cpu_seconds=1.0)
+
+
+def test_parts_page_says_what_does_the_work():
+    spec = named_spec("oversampling-parts")
+    noise = {0: 0.0, 1: 0.3, 2: -0.3}
+
+    def acsa(cell):
+        gain = 10 + noise[cell["seed"]] if cell["batches"] == "balanced" else 0
+        return 40 + gain + noise[cell["seed"]] * (cell["mixes"] == "uniform") - 2 * (cell["decoder"] == "sum")
+
+    text = Report("page", spec.page(_parts(acsa), spec)).to_markdown()
+    lines = {line.split("|")[1].strip(): line for line in text.splitlines() if " less " in line}
+    assert "+10.00" in lines["batches: balanced less natural"]
+    assert "helps" in lines["batches: balanced less natural"]
+    assert "cannot tell" in lines["mixes: uniform less none"]
+    assert "harms" in lines["decoder: sum less none"]
+    alone = Report("page", spec.page(_parts(acsa, seeds=(0,)), spec)).to_markdown()
+    assert "helps" not in alone, "one seed has no interval"

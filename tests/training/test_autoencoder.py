@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import copy
 import math
+from collections import Counter
 
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional as F
 
+from equipoise.classifiers import autoencoder_preset
 from equipoise.networks import Autoencoder
 from equipoise.training import (
     AdaptiveAugmentation,
+    Batch,
     Callback,
     Checkpoint,
     ExponentialAverage,
@@ -19,6 +23,7 @@ from equipoise.training import (
     TensorData,
 )
 from equipoise.training.autoencoder import (
+    AutoencoderStep,
     Plan,
     draw_weights,
     gradient_penalty,
@@ -112,6 +117,148 @@ def test_weights_say_how_often_a_row_is_drawn():
     order = GroupSampler(targets, 2, 4000, weight).order(torch.Generator().manual_seed(0))
     share = (order == 1).sum() / (order != 2).sum()
     assert float(share) == pytest.approx(0.75, abs=0.03)
+
+
+def test_natural_batches_have_the_data_s_classes():
+    targets = torch.tensor([0] * 70 + [2] * 30)
+    sampler = GroupSampler(targets, 2, 4000, natural=True)
+    groups = targets[sampler.order(torch.Generator().manual_seed(1))].reshape(-1, 2)
+    assert (groups == groups[:, :1]).all()
+    assert float((groups[:, 0] == 0).float().mean()) == pytest.approx(0.7, abs=0.04)
+    assert sampler.shares == pytest.approx([0.7, 0, 0.3])
+    weighted = GroupSampler(targets, 2, 4, torch.where(targets == 0, 3.0, 7.0), natural=True)
+    assert weighted.shares == pytest.approx([0.5, 0, 0.5])
+
+
+def _gradients(plan, batch, net):
+    """What the first update of a plan gives the encoder, which SGD with rate 1 shows as the step itself."""
+    step = AutoencoderStep(plan, GroupSampler(batch.targets, net.n_mixed, len(batch)))
+
+    class FakeRun:
+        network, data, augment = net, TensorData(batch.inputs, batch.targets), None
+
+    step.setup(FakeRun())
+    parameters = [*net.encoder.parameters(), *net.head.parameters()]
+    before = [parameter.detach().clone() for parameter in parameters]
+    torch.manual_seed(5)
+    step(net, torch.optim.SGD(parameters, lr=1.0), batch)
+    return torch.cat([(a - b).detach().flatten() for a, b in zip(before, parameters, strict=True)])
+
+
+@pytest.fixture
+def still():
+    """A network whose mixes are halves and whose layers are the same in every pass."""
+    torch.manual_seed(0)
+    net = Autoencoder((6,), 3, dropout=0.0).double().eval()
+    codes = torch.tensor([0, 0, 1, 1, 2, 2])
+    batch = Batch(torch.rand(6, 6).double(), codes, None, torch.arange(6), torch.Generator())
+    return net, batch
+
+
+def test_the_printed_sums_are_equations_6_and_7(still, monkeypatch):
+    net, batch = still
+    halves = lambda mixing, n, t: torch.full((n, t), 1 / t)  # noqa: E731
+    monkeypatch.setattr("equipoise.training.autoencoder.draw_weights", halves)
+    common = {"adversarial": False, "decode_rate": 1.0, "decode_share": 1.0, "decoder_mae": 0.0}
+    z = net.features(batch.inputs)
+    mixes = z.reshape(3, 2, -1).mean(dim=1)
+    clf = F.cross_entropy(net.head(z), batch.targets, reduction="sum")
+    clf = clf + F.cross_entropy(net.head(mixes), batch.targets[::2], reduction="sum")
+    decoded = net.decode(z, batch.targets)
+    printed = (5 * clf + 0.01 * (batch.inputs - decoded).abs().sum()) / (3 * 3)  # 3 groups of t + 1 terms
+    expected = torch.autograd.grad(printed, [*net.encoder.parameters(), *net.head.parameters()])
+    found = _gradients(Plan(reduction="sum", **common), batch, copy.deepcopy(net))
+    assert torch.allclose(found, torch.cat([g.flatten() for g in expected]), atol=1e-12)
+    assert not torch.allclose(found, _gradients(Plan(**common), batch, copy.deepcopy(net)), atol=1e-4)
+
+
+def test_only_the_classes_below_the_largest_are_mixed(still):
+    net, _ = still
+    codes = torch.tensor([0, 0, 0, 0, 1, 1])
+    batch = Batch(torch.rand(6, 6).double(), codes, None, torch.arange(6), torch.Generator())
+    step = AutoencoderStep(Plan(mixed_classes="minority", decode=False), GroupSampler(codes, 2, 6))
+
+    class FakeRun:
+        network, data, augment = net, TensorData(batch.inputs, codes), None
+
+    step.setup(FakeRun())
+    z = net.features(batch.inputs)
+    torch.manual_seed(1)
+    loss, _, mixes = step._classify(net, z, codes)
+    logits = torch.cat([net.head(z), net.head(mixes[4:])])
+    assert torch.allclose(loss, F.cross_entropy(logits, torch.cat([codes, codes[4:]])))
+
+
+def test_the_mixer_s_wrong_label_can_be_always_another(still, monkeypatch):
+    net, batch = still
+    aims = []
+    kept = F.cross_entropy
+
+    def watched(logits, codes, **kwargs):
+        aims.append(codes)
+        return kept(logits, codes, **kwargs)
+
+    monkeypatch.setattr("equipoise.training.autoencoder.F.cross_entropy", watched)
+    for _ in range(20):
+        _gradients(Plan(mixing="learned", wrong_label="other", decode=False), batch, copy.deepcopy(net))
+    assert all((wrong != batch.targets).all() for wrong in aims[1::2])
+
+
+def test_the_encoder_s_gradient_passes_through_the_mixer_only_if_asked(still):
+    net, batch = still
+    one, two = (
+        _gradients(Plan(mixing="learned", mixer_gradient=on, decode=False), batch, copy.deepcopy(net))
+        for on in (False, True)
+    )
+    assert not torch.allclose(one, two)
+
+
+def test_an_untold_critic_does_not_ask_for_the_class():
+    net = Autoencoder((6,), 3, critic_told=False)
+    x = torch.rand(4, 6)
+    assert torch.equal(net.criticize(x, torch.zeros(4).long()), net.criticize(x, torch.ones(4).long()))
+    told = sum(p.numel() for p in Autoencoder((6,), 3).critic.parameters())
+    assert told - sum(p.numel() for p in net.critic.parameters()) == 3 * 128
+
+
+def test_the_paper_s_plan_counts_four_decoder_and_twenty_critic_updates(monkeypatch):
+    counted = Counter()
+    for name in ("_update_critic", "_update_decoder", "_reconstruct"):
+        original = getattr(AutoencoderStep, name)
+
+        def counting(self, net, *args, original=original, name=name):
+            counted[name, args[-1] if name == "_update_decoder" else ""] += 1
+            if name == "_update_critic":
+                counted["rows"] = max(counted["rows"], len(args[0]))
+            return original(self, net, *args)
+
+        monkeypatch.setattr(AutoencoderStep, name, counting)
+    settings = autoencoder_preset("paper", "table", n_rows=40)
+    _, _, changed = trained(Plan(mixing="learned", **settings["plan_params"]))
+    updates = 4  # 40 rows in batches of 12
+    assert counted["_update_decoder", "adversary"] == 4 * updates
+    assert counted["_update_decoder", "decoder"] == updates
+    assert counted["_update_critic", ""] == 20 * updates
+    assert counted["_reconstruct", ""] == updates
+    assert counted["rows"] == 24, "reconstructions beside mixes"
+    assert changed == set(PARTS)
+
+
+def test_clean_targets_are_the_images_before_augmentation(monkeypatch):
+    seen = []
+    original = AutoencoderStep._reconstruct
+
+    def watched(self, net, z, x, labels):
+        seen.append(x)
+        return original(self, net, z, x, labels)
+
+    monkeypatch.setattr(AutoencoderStep, "_reconstruct", watched)
+    black = lambda images, generator: torch.zeros_like(images)  # noqa: E731
+    trained(Plan(clean_targets=True), augment=black)
+    assert float(seen[0].max()) > 0
+    seen.clear()
+    trained(Plan(), augment=black)
+    assert float(seen[0].max()) == 0
 
 
 def test_mixes_are_convex_and_rotations_permute_the_weights():

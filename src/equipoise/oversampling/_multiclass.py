@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from equipoise._core.checks import FloatArray, IntArray
 
 
-def against_larger_classes(
-    codes: IntArray, wanted: dict[int, int], rng: np.random.Generator
-) -> Iterator[tuple[int, IntArray, IntArray]]:
-    """Yield (class, its rows, opposing rows) from the second-largest class to the smallest.
+def from_large_to_small(codes: IntArray, wanted: dict[int, int]) -> list[tuple[int, IntArray]]:
+    """The classes to fill, the larger before the smaller, each with the classes that are larger than it."""
+    order = np.argsort(-np.bincount(codes), kind="stable")
+    return [(int(code), order[:place]) for place, code in enumerate(order) if place and int(code) in wanted]
 
-    The opponents are drawn evenly from every larger class, as many in all as the largest class has rows
-    (Krawczyk, Koziarski & Woźniak 2019, Algorithm 2; Koziarski, Woźniak & Krawczyk 2020, Algorithm 2).
+
+def draw_opponents(codes: IntArray, larger: IntArray, total: int, rng: np.random.Generator) -> IntArray:
+    """Rows drawn evenly from every larger class, ``total`` in all (Krawczyk et al. 2019; Koziarski et al. 2020).
+
+    ``codes`` has the new rows of the larger classes too: what was made for one class opposes the next.
     """
-    counts = np.bincount(codes)
-    order = np.argsort(-counts, kind="stable")
-    for place, code in enumerate(order):
-        if int(code) not in wanted or place == 0:
-            continue
-        larger = order[:place]
-        share = max(1, round(int(counts[order[0]]) / len(larger)))
-        opponents = [
-            rng.choice(rows, size=min(share, len(rows)), replace=False)
-            for rows in (np.flatnonzero(codes == other) for other in larger)
-        ]
-        yield int(code), np.flatnonzero(codes == code), np.concatenate(opponents)
+    share = max(1, total // len(larger))
+    rows = (np.flatnonzero(codes == other) for other in larger)
+    return np.concatenate([rng.choice(own, size=min(share, len(own)), replace=False) for own in rows])
 
 
 def unit_range(X: FloatArray) -> tuple[FloatArray, FloatArray]:

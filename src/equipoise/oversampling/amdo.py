@@ -27,7 +27,10 @@ class AMDO(ProvenanceSampler):
     ----------
     sampling_strategy : as in imbalanced-learn, or ``"partial"`` for the method's own partial balancing, which
         fills a class only up to ``balance`` of the way to the majority.
-    k_neighbors, k_same : neighborhood and how many of it must share the class.
+    k_neighbors : int
+        The size of the neighborhood.
+    k_same : int, optional
+        How many of it must share the class; half of ``k_neighbors``, rounded up, by default (5 of 10).
     balance : how far ``"partial"`` goes.
 
     Notes
@@ -57,7 +60,7 @@ class AMDO(ProvenanceSampler):
         *,
         sampling_strategy: Strategy = "auto",
         k_neighbors: int = 10,
-        k_same: int = 5,
+        k_same: int | None = None,
         balance: float = 0.5,
         on_low_quality: str = "warn",
         random_state: RandomState = None,
@@ -81,7 +84,8 @@ class AMDO(ProvenanceSampler):
         self, X: FloatArray, codes: IntArray, wanted: dict[int, int], rng: np.random.Generator
     ) -> Synthetic:
         k = min(check_integer("k_neighbors", self.k_neighbors, low=1), len(X) - 1)
-        check_integer("k_same", self.k_same, low=0, high=self.k_neighbors)
+        needed = -(-self.k_neighbors // 2) if self.k_same is None else self.k_same
+        check_integer("k_same", needed, low=0, high=self.k_neighbors)
         scale = X.std(axis=0)
         scaled = (X - X.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
         search = NearestNeighbors(n_neighbors=k + 1).fit(scaled)
@@ -90,7 +94,7 @@ class AMDO(ProvenanceSampler):
             members = np.flatnonzero(codes == code)
             neighbors = search.kneighbors(scaled[members], return_distance=False)[:, 1:]
             same = (codes[neighbors] == code).sum(axis=1)
-            parts.append(_on_ellipses(X, members, _chances(same, self.k_same), count, code, rng))
+            parts.append(_on_ellipses(X, members, _chances(same, needed), count, code, rng))
         return Synthetic.concatenate(parts, X.shape[1])
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.spatial.distance import cdist
 
 from equipoise._core.checks import FloatArray, IntArray, check_choice, check_positive
 from equipoise._core.random import RandomState
 from equipoise.oversampling._base import ProvenanceSampler
-from equipoise.oversampling._multiclass import against_larger_classes, unit_range
+from equipoise.oversampling._multiclass import draw_opponents, from_large_to_small, unit_range
 from equipoise.oversampling._strategy import Strategy
 from equipoise.oversampling.provenance import Synthetic
 
@@ -27,7 +29,14 @@ class MCCCR(ProvenanceSampler):
     ----------
     energy : the budget of each sphere, in units where every column ranges over [0, 1].
     cleaning : ``"translate"`` moves opposing rows (``provenance_.moved`` tells which), ``"ignore"`` leaves them.
+    selection : ``"proportional"`` gives a sphere new points in inverse proportion to its radius, ``"random"``
+        picks the spheres alike.
     p : the norm; the authors take p = 1.
+
+    Notes
+    -----
+    The classes are filled from the second-largest to the smallest, and the new points of one class oppose the
+    next (and may be pushed). An opposing point that coincides with a minority point leaves in a random direction.
 
     References
     ----------
@@ -49,6 +58,7 @@ class MCCCR(ProvenanceSampler):
         sampling_strategy: Strategy = "auto",
         energy: float = 0.25,
         cleaning: str = "translate",
+        selection: str = "proportional",
         p: float = 1.0,
         on_low_quality: str = "warn",
         random_state: RandomState = None,
@@ -58,6 +68,7 @@ class MCCCR(ProvenanceSampler):
         )
         self.energy = energy
         self.cleaning = cleaning
+        self.selection = selection
         self.p = p
 
     def _synthesize(
@@ -65,23 +76,30 @@ class MCCCR(ProvenanceSampler):
     ) -> Synthetic:
         check_positive("energy", self.energy)
         check_choice("cleaning", self.cleaning, ["translate", "ignore"])
+        check_choice("selection", self.selection, ["proportional", "random"])
         low, width = unit_range(X)
         points = (X - low) / width
-        moved = points.copy()
+        moved, n_largest = points.copy(), int(np.bincount(codes).max())
         parts = []
-        for code, own, others in against_larger_classes(codes, wanted, rng):
-            radii, push = _grow(moved[own], moved[others], self.energy, self.p)
+        for code, larger in from_large_to_small(codes, wanted):
+            own, others = np.flatnonzero(codes == code), draw_opponents(codes, larger, n_largest, rng)
+            radii, push = _grow(moved[own], moved[others], self.energy, self.p, rng)
             if self.cleaning == "translate":
                 moved[others] += push
-            parts.append(_fill(moved, own, radii, wanted[code], code, self.p, rng))
-        for part in parts:
-            part.rows[:] = part.rows * width + low
+            share = np.ones(len(own)) if self.selection == "random" else 1 / np.maximum(radii, 1e-12)
+            made = _fill(moved, own, radii, share, wanted[code], code, self.p, rng)
+            moved, codes = np.concatenate([moved, made.rows]), np.concatenate([codes, made.codes])
+            parts.append(made)
+        made = Synthetic.concatenate(parts, X.shape[1])
+        made.rows[:] = moved[len(X) :] * width + low
+        moved = moved[: len(X)]
         untouched = (moved == points).all(axis=1)
-        settled = np.where(untouched[:, None], X, moved * width + low)
-        return Synthetic.concatenate(parts, X.shape[1], moved=settled)
+        return replace(made, moved=np.where(untouched[:, None], X, moved * width + low))
 
 
-def _grow(own: FloatArray, others: FloatArray, energy: float, p: float) -> tuple[FloatArray, FloatArray]:
+def _grow(
+    own: FloatArray, others: FloatArray, energy: float, p: float, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
     """Radii of the spheres, and the sum of pushes on each opposing point.
 
     With sorted distances d_1 ≤ d_2 ≤ …, reaching d_k costs Σ_{j<k} (d_{j+1} − d_j)(j + 1), d_0 = 0; the sphere
@@ -97,7 +115,9 @@ def _grow(own: FloatArray, others: FloatArray, energy: float, p: float) -> tuple
         sphere, point = np.nonzero(distance < radii[block, None])
         apart = distance[sphere, point]
         away = others[point] - own[block][sphere]
-        reach = (radii[block][sphere] - apart) / np.where(apart > 0, apart, 1.0)
+        alike = apart == 0
+        away[alike], apart[alike] = _directions(int(alike.sum()), own.shape[1], p, rng), 1.0
+        reach = np.where(alike, radii[block][sphere], radii[block][sphere] - apart) / apart
         np.add.at(push, point, away * reach[:, None])
     return radii, push
 
@@ -122,18 +142,23 @@ def _fill(
     points: FloatArray,
     own: IntArray,
     radii: FloatArray,
+    share: FloatArray,
     count: int,
     code: int,
     p: float,
     rng: np.random.Generator,
 ) -> Synthetic:
-    """Points inside the spheres, a sphere's share inverse to its radius."""
-    share = 1 / np.maximum(radii, 1e-12)
+    """Points inside the spheres, each with its share of them."""
     chosen = _apportion(share / share.sum(), count, rng)
-    direction = rng.uniform(-1, 1, size=(count, points.shape[1]))
-    direction /= np.maximum(np.linalg.norm(direction, ord=p, axis=1, keepdims=True), 1e-300)
+    direction = _directions(count, points.shape[1], p, rng)
     rows = points[own[chosen]] + direction * (rng.random(count) * radii[chosen])[:, None]
     return Synthetic(rows, np.full(count, code), own[chosen][:, None], np.ones((count, 1)))
+
+
+def _directions(count: int, columns: int, p: float, rng: np.random.Generator) -> FloatArray:
+    """Random directions, of length 1 in the norm p."""
+    direction = rng.uniform(-1, 1, size=(count, columns))
+    return np.asarray(direction / np.maximum(np.linalg.norm(direction, ord=p, axis=1, keepdims=True), 1e-300))
 
 
 def _apportion(share: FloatArray, count: int, rng: np.random.Generator) -> IntArray:

@@ -208,8 +208,8 @@ def risk_variance(
     (1.0, -0.5)
     """
     z = check_array("points", points)
-    if z.ndim != 2 or not len(z):
-        raise ValueError(f"points must be a table with at least one row, got the shape {z.shape}")
+    if z.ndim != 2:
+        raise ValueError(f"points must be a table, got the shape {z.shape}")
     t = check_integer("n_mixed", n_mixed, low=2)
     wanted = check_integer("n_rows", len(z) if n_rows is None else n_rows, low=1)
     groups = -(-wanted // t)
