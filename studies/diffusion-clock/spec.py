@@ -19,7 +19,7 @@ from equipoise.studies.grid import Settings
 from .folding import fold
 
 if TYPE_CHECKING:
-    from equipoise.theory.diffusion import GaussianMixture
+    from equipoise.theory.diffusion import ClassMixture
 
 NAMES = (
     "T-shirt", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",
@@ -56,15 +56,15 @@ def pair(
     return drawn.astype(np.float64), np.repeat([0, 1], [images - second, second])
 
 
-def described(X: npt.NDArray[np.float64], codes: npt.NDArray[np.int64]) -> GaussianMixture:
+def described(X: npt.NDArray[np.float64], codes: npt.NDArray[np.int64]) -> ClassMixture:
     """The pair as the theory sees it: images in units of the pair's standard deviation, not centered.
 
     Centered by the pair's mean, two equal classes would have opposite centroids of one norm; the paper's
     descriptors (a norm for each partner, a cosine to Sneaker) are those of images that are not.
     """
-    from equipoise.theory.diffusion import GaussianMixture
+    from equipoise.theory.diffusion import ClassMixture
 
-    return GaussianMixture.from_data(X.reshape(len(X), -1) / X.std(), codes)
+    return ClassMixture.from_data(X.reshape(len(X), -1) / X.std(), codes)
 
 
 def theory(X: npt.NDArray[np.float64], codes: npt.NDArray[np.int64], seed: int) -> dict[str, float]:

@@ -27,15 +27,15 @@ def write_images(path, names=("busy", EVIL), n=20, size=8, seed=0):
 @pytest.fixture(scope="module", autouse=True)
 def quick_theory():
     """The theory's bootstrap is tested in its own room, and takes seconds."""
-    from equipoise.generative import readings
+    from equipoise.generative import run_summary
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(readings, "predict", functools.partial(_predict_quickly, readings.predict))
+        patched.setattr(run_summary, "predict", functools.partial(_predict_quickly, run_summary.predict))
         yield
 
 
 def _predict_quickly(predict, *args, **options):
-    return predict(*args, **{**options, "n_bootstrap": 0})
+    return predict(*args, **{**options, "n_bootstrap": 0, "dimension": 16})
 
 
 @pytest.fixture(scope="module")

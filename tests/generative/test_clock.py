@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from equipoise.generative.clock import in_words, read_clock
-from equipoise.generative.jobs import look_steps
+from equipoise.generative.training_runs import look_steps
 
 STEPS = np.array([10, 100, 1000, 10000])
 

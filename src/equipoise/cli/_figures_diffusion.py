@@ -12,7 +12,7 @@ import numpy as np
 
 from equipoise._core.checks import FloatArray
 from equipoise.report import COLORS, PALETTE, new_axes
-from equipoise.theory.diffusion import GaussianMixture, RandomFeatures, centroid_overlaps, speciation_time
+from equipoise.theory.diffusion import ClassMixture, RandomFeatures, centroid_overlaps, speciation_time
 from equipoise.theory.diffusion.instances import draw, equivalent_matrix, true_decomposition
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def _grid(columns: int, rows: int = 1, width: float = 4.4, height: float = 3.4) 
 def _pair(
     b: float = 0.5, v: tuple[float, float] = (0.5, 0.5), r: tuple[float, float] | None = (1.0, 1.0)
 ) -> Any:
-    return GaussianMixture([b, 1 - b], v, None if r is None else np.diag(r))
+    return ClassMixture([b, 1 - b], v, None if r is None else np.diag(r))
 
 
 SETTINGS = {
@@ -63,7 +63,7 @@ def figure_1() -> Figure:
                 ax.plot(fine, line[:, c], color=color, alpha=alpha)
                 label = f"class {c + 1}, N = {n}"
                 ax.plot(scaled, found.simulation[:, c], "o", ms=4, color=color, alpha=alpha, label=label)
-                at = speciation_time(mix, n, 2.0)[c] / np.log(n)
+                at = speciation_time(mix, n, 2.0).appearance[c] / np.log(n)
                 ax.axvline(at, color=color, alpha=0.3 * alpha, ls="--")
         ax.set(title=title, xlabel="diffusion time t / log N", ylim=(-0.03, 1.05))
     axes[0][0].set_ylabel("RMS overlap with the top eigenvectors")
@@ -74,7 +74,7 @@ def figure_1() -> Figure:
 def figure_2() -> Figure:
     """Spectrum and errors of two centered classes, and the windows against their variance ratio."""
     figure, axes = _grid(2, 2)
-    rf = RandomFeatures(GaussianMixture([0.5, 0.5], [0.5, 0.25]), 0.001, 60, 30)
+    rf = RandomFeatures(ClassMixture([0.5, 0.5], [0.5, 0.25]), 0.001, 60, 30)
     _spectrum_panel(axes[0][0], rf, dimension=40)
     edges, times = rf.edges(), rf.timescales()
     for value, name in (
@@ -132,7 +132,7 @@ def _window_panels(axes: Any) -> None:
         found = [RandomFeatures(_pair(b, (0.5, 0.5 * v), None), 1e-3, 60, 30).timescales() for v in ratios]
         axes[0].plot(ratios, [f.generalization_window for f in found], color=color, label=f"b₁ = {b}")
         axes[1].plot(ratios, [f.memorization_window for f in found], color=color)
-    one = RandomFeatures(GaussianMixture([1.0], [0.5]), 1e-3, 60, 30).timescales()
+    one = RandomFeatures(ClassMixture([1.0], [0.5]), 1e-3, 60, 30).timescales()
     for ax, level, name in (
         (axes[0], one.generalization_window, "generalization window w_g"),
         (axes[1], one.memorization_window, "memorization window w_m"),
@@ -223,7 +223,7 @@ def figure_8() -> Figure:
     """The density of Eq 114 against eigenvalues for centered classes, and of Eq 107 for extensive centroids."""
     figure, axes = _grid(2)
     for ax, mix, title in (
-        (axes[0][0], GaussianMixture([0.5, 0.5], [0.5, 0.25]), "centered (Eq 114)"),
+        (axes[0][0], ClassMixture([0.5, 0.5], [0.5, 0.25]), "centered (Eq 114)"),
         (axes[0][1], _pair(b=0.6, v=(0.5, 0.25), r=(1.0, 1.5)), "extensive centroids (Eq 107)"),
     ):
         rf = RandomFeatures(mix, 0.01, 20, 10)
@@ -243,7 +243,7 @@ def figure_9() -> Figure:
     figure, axes = _grid(3)
 
     def bulk(t: float, p: float, m: float) -> tuple[float, float, float]:
-        rf = RandomFeatures(GaussianMixture([0.5, 0.5], [0.5, 0.25]), t, p, m)
+        rf = RandomFeatures(ClassMixture([0.5, 0.5], [0.5, 0.25]), t, p, m)
         left = rf.edges().bulks[0]
         return left.lower, left.upper - left.lower, rf.asymptotic_edges().leftmost[0]
 

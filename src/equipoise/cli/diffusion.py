@@ -84,7 +84,7 @@ def _train(args: argparse.Namespace) -> int:
         raise ValueError("name the images to train on, or go on with a run by --resume")
     shares = _pairs("--shares", args.shares, float) if args.shares else None
     options = _options(args)
-    from equipoise.generative import jobs
+    from equipoise.generative import training_runs
 
     try:
         if args.resume:
@@ -92,10 +92,10 @@ def _train(args: argparse.Namespace) -> int:
                 raise ValueError(
                     "a run goes on with the shares it has: drop --shares, --equalize, --equalize-by"
                 )
-            folder = jobs.resume(args.out, options, args.data, tell=_tell)
+            folder = training_runs.resume_run(args.out, options, args.data, tell=_tell)
         else:
             equalize = _QUANTITIES[args.equalize] if args.equalize else None
-            folder = jobs.start(
+            folder = training_runs.start_run(
                 args.data,
                 args.out,
                 options,
@@ -111,10 +111,10 @@ def _train(args: argparse.Namespace) -> int:
 
 
 def _monitor(args: argparse.Namespace) -> int:
-    from equipoise.generative import jobs
+    from equipoise.generative import training_runs
 
     stride: Any = "same" if args.reverse_steps is None else args.reverse_steps or None
-    folder = jobs.monitor(
+    folder = training_runs.look_again(
         args.folder, args.data, n_samples=args.samples, stride=stride, second=args.second, tell=_tell
     )
     return _close(folder)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     )
     from equipoise.generative.memorization import crossing_time, memorized_fraction, nearest_two
     from equipoise.generative.monitor import MemorizationMonitor, Window
-    from equipoise.generative.prescribed import evening_shares
+    from equipoise.generative.theory_advice import evening_shares
     from equipoise.generative.sampling import sample
     from equipoise.generative.schedule import NoiseSchedule
 
@@ -32,7 +32,7 @@ _HOMES = {
     "Window": "monitor",
     "agreement": "gap_figures",
     "crossing_time": "memorization",
-    "evening_shares": "prescribed",
+    "evening_shares": "theory_advice",
     "memorized_fraction": "memorization",
     "nearest_two": "memorization",
     "read_clock": "clock",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,14 @@ import numpy as np
 from equipoise.generative.clock import Clock, Estimate, in_words, steps
 from equipoise.generative.gallery import gallery
 from equipoise.generative.plots import distance_curves, error_curves, memorized_curves
-from equipoise.generative.readings import Reading
+from equipoise.generative.run_summary import RunSummary
 from equipoise.report import Code, Details, Facts, Figure, Headline, Note, Row, Table, Text
 from equipoise.report.blocks import Block
 
 COLUMNS = 8  # samples shown of a class at a look
 
 
-def verdict(one: Reading) -> list[Block]:
+def verdict(one: RunSummary) -> list[Block]:
     clock, words = one.clock, in_words(one.clock)
     found = clock.window
     open_window = found is not None and found.is_open
@@ -83,7 +84,7 @@ def _end(value: float) -> str:
     return steps(value) if np.isfinite(value) else "end"
 
 
-def _how_to_draw(one: Reading) -> str:
+def _how_to_draw(one: RunSummary) -> str:
     path = one.folder.checkpoint(one.clock.advised or 0)
     asked = f", [{one.names[0]!r}] * 16" if one.folder.settings["conditional"] else ""
     return f"from equipoise.generative import DDPM\n\nimages = DDPM.load({str(path)!r}).sample(16{asked})"
@@ -97,7 +98,7 @@ def time_cell(time: Estimate, last: int) -> str:
     return f"{steps(time.value)} ({steps(time.low)} to {high})"
 
 
-def _times_table(one: Reading) -> Table:
+def _times_table(one: RunSummary) -> Table:
     clock = one.clock
     counts, variances = one.data.counts, None if one.mixture is None else one.mixture.variances
     rows = []
@@ -126,7 +127,7 @@ def _times_table(one: Reading) -> Table:
     )
 
 
-def _thresholds_table(one: Reading) -> Table:
+def _thresholds_table(one: RunSummary) -> Table:
     """How much the times depend on what counts as memorized."""
     kinds = {"1/12": 1 / 12, "1/6": 1 / 6, "1/3": 1 / 3}
     rows = [
@@ -160,7 +161,7 @@ def _gaps_table(clock: Clock) -> Table:
     return Table(["classes", "gap between their memorisation"], rows)
 
 
-def samples(one: Reading, prefix: str = "") -> list[Block]:
+def samples(one: RunSummary, prefix: str = "") -> list[Block]:
     low, high = float(one.data.images.min()), float(one.data.images.max())
     blocks: list[Block] = [
         Text(
@@ -212,7 +213,7 @@ def samples(one: Reading, prefix: str = "") -> list[Block]:
     return blocks
 
 
-def _worth_showing(one: Reading) -> list[tuple[int, str]]:
+def _worth_showing(one: RunSummary) -> list[tuple[int, str]]:
     """The checkpoint to use, the first look after a class was memorized, and the end."""
     available, clock = one.folder.look_steps(), one.clock
     wanted: dict[int, str] = {}
@@ -227,12 +228,12 @@ def _worth_showing(one: Reading) -> list[tuple[int, str]]:
     return sorted(wanted.items())
 
 
-def theory(one: Reading) -> list[Block]:
+def theory(one: RunSummary) -> list[Block]:
     if one.predicted is None or one.mixture is None:
         return [Text(f"The theory has no word on these images: {one.why_not}.")]
     predicted, clock = one.predicted, one.clock
     measured = [time.value for time in clock.memorized]
-    norms = np.sqrt(np.diag(one.mixture.centroid_gram))
+    norms = one.mixture.centroid_norms
     rows = []
     for code, name in enumerate(one.names):
         time, (low, high) = predicted.memorization_time[code], predicted.memorization_interval[:, code]
@@ -287,24 +288,31 @@ def _rank(times: np.ndarray[Any, Any], code: int) -> str:
     return str(1 + int((times < times[code]).sum()))
 
 
-def _agreement(one: Reading) -> Note:
+def _agreement(one: RunSummary) -> Note:
     assert one.predicted is not None
-    expected = " → ".join(map(str, one.predicted.order))
+    expected = f"{one.predicted.in_words()} (≈: a tie)"
     found = one.clock.order
     if not found:
         return Note(
-            f"Predicted order: {expected}. Nothing has been memorised yet to compare it with.",
+            f"Predicted order: {expected}. Nothing has been memorized yet to compare it with.",
             "note",
             "Predicted",
         )
     never = [name for name in one.names if name not in found]
     measured = " → ".join(found) + (f" ({', '.join(never)} not within the run)" if never else "")
-    same = tuple(map(str, one.predicted.order))[: len(found)] == found
-    title = "The theory's order is the measured one" if same else "The theory's order is not the measured one"
-    return Note(f"Predicted: {expected}. Measured: {measured}.", "good" if same else "warning", title)
+    settled = [
+        one.predicted.first(a, b) == a for a, b in combinations([*found, *never[:1]], 2)
+        if one.predicted.first(a, b) is not None
+    ]  # fmt: skip
+    title, kind = "The theory expects ties only", "note"
+    if settled:
+        title, kind = "The measured order is the one that the theory expects", "good"
+        if not all(settled):
+            title, kind = "The measured order is not the one that the theory expects", "warning"
+    return Note(f"Predicted: {expected}. Measured: {measured}.", kind, title)
 
 
-def _prescribed(one: Reading) -> Note:
+def _prescribed(one: RunSummary) -> Note:
     record = one.folder.record["prescription"]
     shares = ", ".join(f"{name} {share:.1%}" for name, share in zip(one.names, record["shares"], strict=True))
     times = [time.value for time in one.clock.memorized]
@@ -320,7 +328,7 @@ def _prescribed(one: Reading) -> Note:
     )
 
 
-def method(one: Reading) -> list[Block]:
+def method(one: RunSummary) -> list[Block]:
     settings, look = one.folder.settings, one.folder.look(one.clock.last)
     accuracy = look.how.get("accuracy")
     told = "the class asked for" if settings["conditional"] else "a small convnet trained on the same images"

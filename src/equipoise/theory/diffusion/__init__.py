@@ -1,14 +1,15 @@
-"""Which class does a diffusion model learn or memorise, and when? Random-features theory."""
+"""Which class does a diffusion model learn or memorize, and when? Random-features theory."""
 
 from equipoise.theory.diffusion.coefficients import Coefficients, coefficients
 from equipoise.theory.diffusion.curves import LearningCurves
 from equipoise.theory.diffusion.edges import AsymptoticEdges, Bulk, Edges
-from equipoise.theory.diffusion.mixture import GaussianMixture
+from equipoise.theory.diffusion.mixture import ClassMixture, unit_scale
 from equipoise.theory.diffusion.model import RandomFeatures, Timescales
 from equipoise.theory.diffusion.prediction import PredictedOrder, predict_order
 from equipoise.theory.diffusion.prescription import Reweighting, equalizing_weights
 from equipoise.theory.diffusion.speciation import (
     Overlaps,
+    SpeciationTimes,
     centroid_overlaps,
     leading_speciation_time,
     speciation_time,
@@ -21,12 +22,13 @@ __all__ = [
     "Bulk",
     "Coefficients",
     "Edges",
-    "GaussianMixture",
+    "ClassMixture",
     "LearningCurves",
     "Overlaps",
     "PredictedOrder",
     "RandomFeatures",
     "Reweighting",
+    "SpeciationTimes",
     "Spectrum",
     "Timescales",
     "centroid_overlaps",
@@ -36,4 +38,5 @@ __all__ = [
     "predict_order",
     "speciation_time",
     "spike_overlap",
+    "unit_scale",
 ]

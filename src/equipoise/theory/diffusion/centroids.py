@@ -38,7 +38,7 @@ _CHUNK = 500_000  # grid points × nodes held at once
 
 
 @dataclass(frozen=True)
-class Nodes:
+class CentroidRule:
     """A rule for averages over the projected centroids, and the coefficients of all classes at its nodes."""
 
     weights: FloatArray  # (n,)
@@ -75,7 +75,7 @@ class ExtensiveModel:
         self.pairs = list(combinations_with_replacement(range(self.b.size), 2))
         self.nodes = self.rule(0.0)
 
-    def rule(self, shift: float) -> Nodes:
+    def rule(self, shift: float) -> CentroidRule:
         """The trapezoid rule in each direction of the centroids, shifted by a share of its step."""
         rank = self.factor.shape[1]
         step = _STEPS_PER_DIMENSION[rank] / self.refinement
@@ -85,13 +85,13 @@ class ExtensiveModel:
         keep = weights > 1e-9
         w, weights = w[keep], weights[keep] / weights[keep].sum()
         mu = w @ self.factor.T
-        return Nodes(weights, w, tuple(table(mu[:, c]) for c, table in enumerate(self.tables)))
+        return CentroidRule(weights, w, tuple(table(mu[:, c]) for c, table in enumerate(self.tables)))
 
     @cached_property
     def _features(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         return self.features(self.nodes)
 
-    def features(self, nodes: Nodes) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def features(self, nodes: CentroidRule) -> tuple[FloatArray, FloatArray, FloatArray]:
         """floor (n,), ψ = (h_c², γ_cγ_c') (n, K) and its factors in the denominator of Q (n, K)."""
         noise, slope = nodes.stack("sample_noise"), nodes.stack("slope")
         products = np.stack([slope[:, i] * slope[:, j] for i, j in self.pairs], axis=1)
@@ -111,7 +111,7 @@ class ExtensiveModel:
         return np.stack([full[..., i, j] for i, j in self.pairs], axis=-1)
 
     def moments(
-        self, z: ComplexArray, v: ComplexArray, nodes: Nodes | None = None, jacobian: bool = True
+        self, z: ComplexArray, v: ComplexArray, nodes: CentroidRule | None = None, jacobian: bool = True
     ) -> tuple[ComplexArray, ComplexArray, ComplexArray]:
         """g = E[Q], m_k = E[ψ_k Q] and ∂m_k/∂v_l at each z."""
         nodes = self.nodes if nodes is None else nodes

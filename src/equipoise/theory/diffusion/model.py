@@ -14,7 +14,7 @@ from equipoise.theory.diffusion.centroids import solve_extensive
 from equipoise.theory.diffusion.coefficients import Activation, noise_variance, spread
 from equipoise.theory.diffusion.curves import DEFAULT_STEP, LearningCurves, learning_curves
 from equipoise.theory.diffusion.edges import AsymptoticEdges, Edges, asymptotic_edges, exact_edges
-from equipoise.theory.diffusion.mixture import GaussianMixture
+from equipoise.theory.diffusion.mixture import ClassMixture
 from equipoise.theory.diffusion.outliers import outliers
 from equipoise.theory.diffusion.spectrum import CenteredModel, Spectrum, assemble, solve_resolvents
 from equipoise.theory.diffusion.train import asymptotic_train_error
@@ -65,7 +65,7 @@ class RandomFeatures:
 
     Examples
     --------
-    >>> mix = GaussianMixture(weights=[0.5, 0.5], variances=[0.5, 0.25])
+    >>> mix = ClassMixture(weights=[0.5, 0.5], variances=[0.5, 0.25])
     >>> rf = RandomFeatures(mix, diffusion_time=0.001, features_per_dim=60, samples_per_dim=30)
     >>> [round(edge, 3) for edge in rf.edges().generalization], round(rf.edges().memorization_upper, 5)
     ([7.974, 19.856], 0.04461)
@@ -73,15 +73,15 @@ class RandomFeatures:
     178.8
     """
 
-    mixture: GaussianMixture
+    mixture: ClassMixture
     diffusion_time: float
     features_per_dim: float
     samples_per_dim: float
     activation: Activation = field(default=np.tanh)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.mixture, GaussianMixture):
-            raise TypeError(f"mixture must be a GaussianMixture, got {self.mixture!r}")
+        if not isinstance(self.mixture, ClassMixture):
+            raise TypeError(f"mixture must be a ClassMixture, got {self.mixture!r}")
         for name in ("diffusion_time", "features_per_dim", "samples_per_dim"):
             object.__setattr__(self, name, float(check_positive(name, getattr(self, name))))
         if not callable(self.activation):
@@ -162,7 +162,7 @@ class RandomFeatures:
 
         Examples
         --------
-        >>> mix = GaussianMixture(weights=[0.5, 0.5], variances=[0.5, 0.25])
+        >>> mix = ClassMixture(weights=[0.5, 0.5], variances=[0.5, 0.25])
         >>> rf = RandomFeatures(mix, diffusion_time=0.01, features_per_dim=20, samples_per_dim=8)
         >>> rf.train_error([1e-6, 1.0, 1e3]).round(3)
         array([1.   , 0.937, 0.657])
@@ -202,7 +202,7 @@ class RandomFeatures:
 
         Examples
         --------
-        >>> mix = GaussianMixture(weights=[0.5, 0.5], variances=[0.5, 0.25])
+        >>> mix = ClassMixture(weights=[0.5, 0.5], variances=[0.5, 0.25])
         >>> rf = RandomFeatures(mix, diffusion_time=0.01, features_per_dim=20, samples_per_dim=8)
         >>> curves = rf.learning_curves(dimension=20, n_instances=2, random_state=0)
         >>> wide, narrow = curves.memorization_time

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from equipoise._core.checks import FloatArray
 from equipoise._core.solution import ConvergenceWarning, Status
 from equipoise.theory.diffusion.coefficients import Activation, coefficients, noise_variance
-from equipoise.theory.diffusion.mixture import GaussianMixture
+from equipoise.theory.diffusion.mixture import ClassMixture
 
 ComplexArray = npt.NDArray[np.complex128]
 
@@ -48,7 +48,7 @@ class CenteredModel:
     @classmethod
     def build(
         cls,
-        mixture: GaussianMixture,
+        mixture: ClassMixture,
         diffusion_time: float,
         features_per_dim: float,
         samples_per_dim: float,
