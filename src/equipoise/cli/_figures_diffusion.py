@@ -250,7 +250,7 @@ def figure_9() -> Figure:
     scans = (
         ("diffusion time t", [(t, 60.0, 30.0) for t in np.geomspace(1e-6, 1e-2, 9)], 0),
         ("features per dimension χ_p", [(1e-3, p, 30.0) for p in np.geomspace(40, 640, 8)], 1),
-        ("samples per dimension χ_m", [(1e-3, 2 * m, m) for m in np.geomspace(10, 160, 8)], 2),
+        ("samples per dimension χ_m", [(1e-3, 60.0, m) for m in np.geomspace(4, 24, 8)], 2),
     )
     for ax, (name, points, axis) in zip(axes[0], scans, strict=True):
         found = np.array([bulk(*point) for point in points])
@@ -261,7 +261,11 @@ def figure_9() -> Figure:
         ax.set_xlabel(name)
         ax.xaxis.set_minor_formatter("")
         ax.yaxis.set_minor_formatter("")
-    axes[0][2].set_title("with χ_p = 2 χ_m")
+    samples = np.array([4.0, 24.0])
+    start = bulk(1e-3, 60.0, 4.0)[1]
+    axes[0][2].loglog(samples, start * (samples / 4) ** -2, ":", color=ORANGE, label="χ_m⁻²")
+    axes[0][2].set_title("χ_p = 60")
+    axes[0][2].legend(fontsize=8)
     axes[0][0].legend(fontsize=8)
     return figure
 

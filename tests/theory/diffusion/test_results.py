@@ -54,6 +54,15 @@ def test_result_2_variance_before_imbalance_at_equal_disparity(ablations):
     assert ablations["variance"] - ablations["none"] > 2 * abs(halved)
 
 
+def test_result_2_fails_for_memorization_where_imbalance_outranks_the_centroid_norm():
+    """The paper orders variance, centroid norm, imbalance. At its settings (Fig 3) the last two swap."""
+    alike, longer, rarer = (
+        curves(dimension=24, **case) for case in ({}, {"norms": (1.0, 2.25)}, {"weight": 0.8})
+    )
+    shift = [abs(float(np.diff(found.memorization_time - alike.memorization_time)[0])) for found in (longer, rarer)]
+    assert shift[1] > 1.3 * shift[0]
+
+
 def test_result_3_scarcity_accelerates_memorization():
     """The rarer class 2, the earlier it is memorized, until the order set by the variance is reversed."""
     gaps = [advantage(curves(weight=b, variances=(0.5, 0.4))) for b in (0.2, 0.5, 0.8)]

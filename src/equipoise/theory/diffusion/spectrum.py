@@ -22,7 +22,8 @@ from equipoise.theory.diffusion.mixture import ClassMixture
 
 ComplexArray = npt.NDArray[np.complex128]
 
-_CONTINUATION = np.concatenate([np.geomspace(100.0, 1e-9, 34), [0.0]])
+_FAR, _NEAR = 100.0, 1e-9  # of the continuation in Im z; the latter in units of the nearest point to the peak
+_PER_DECADE = 3
 _NEWTON_STEPS = 40
 _TOLERANCE = 1e-11
 _LOOSE = 1e-7  # between the stations of the continuation a rough solution is enough
@@ -131,11 +132,13 @@ def solve_resolvents(
 ) -> tuple[ComplexArray, ComplexArray, npt.NDArray[np.object_], FloatArray]:
     """g and g_Ω at x = z − ς, real or with Im z > 0, with a status and the last relative step of each."""
     x = np.asarray(x)
-    g = -1 / (x + 1j * _CONTINUATION[0])
+    near = _NEAR * min(1.0, float(np.abs(x).min(initial=1.0)))
+    stations = np.geomspace(_FAR, max(near, 1e-300), 1 + int(_PER_DECADE * np.log10(_FAR / max(near, 1e-300))))
+    g = -1 / (x + 1j * _FAR)
     w = g.copy()
     error = np.full(x.shape, np.inf)
     with np.errstate(all="ignore"):
-        for station in _CONTINUATION:
+        for station in (*stations, 0.0):
             last = station == 0.0
             error = _relax(model, x + 1j * station, g, w, _TOLERANCE if last else _LOOSE)
     status = np.full(x.shape, Status.CONVERGED, dtype=object)
