@@ -117,7 +117,7 @@ def test_a_gap_that_the_run_did_not_see_the_end_of_is_at_least_so_long(tmp_path)
     assert gap_points([summarize_run(none)]) == []
     page = build_report([summarize_run(folder), summarize_run(none)]).to_markdown()
     assert "at least 9,785" in page
-    assert "neither is memorised within the run" in page
+    assert "neither is memorized within the run" in page
 
 
 def test_the_shares_drawn_count_and_not_those_of_the_data(tmp_path):
@@ -129,7 +129,7 @@ def test_the_shares_drawn_count_and_not_those_of_the_data(tmp_path):
 def test_one_class_alone_has_a_page_without_theory(tmp_path):
     folder = planted(tmp_path / "a", {"only": 1.0}, {"only": EARLY})
     page = build_report([summarize_run(folder)]).to_markdown()
-    assert "'only' is memorised first" in page
+    assert "'only' is memorized first" in page
     assert "an order needs two classes" in page
 
 

@@ -1,4 +1,4 @@
-"""Diffusion models that know when each class is memorised. Names resolve lazily: importing this loads no torch."""
+"""Diffusion models that know when each class is memorized. Names resolve lazily: importing this loads no torch."""
 
 from __future__ import annotations
 

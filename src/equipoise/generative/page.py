@@ -32,7 +32,7 @@ def write_report(
 def build_report(summaries: Sequence[RunSummary], *, reference: str | None = None) -> Report:
     """The report of one run in sections, or of several: together first, then a section each."""
     footer = (
-        f"Equipoise {equipoise.__version__}. Nearest neighbours, bootstrap and theory: docs/generative.md."
+        f"Equipoise {equipoise.__version__}. Nearest neighbors, bootstrap and theory: docs/generative.md."
     )
     if len(summaries) == 1:
         one = summaries[0]
@@ -42,7 +42,7 @@ def build_report(summaries: Sequence[RunSummary], *, reference: str | None = Non
             Section("Theory", theory(one)),
             Section("How it was made", method(one)),
         ]
-        title = f"{one.folder.name}: when is each class memorised?"
+        title = f"{one.folder.name}: when is each class memorized?"
         return Report(title, sections, f"{one.data}; {_short(one)}.", _as_data(summaries), footer)
     sections = [Section("Together", compare_runs(summaries, reference))]
     for number, one in enumerate(summaries):
@@ -53,7 +53,7 @@ def build_report(summaries: Sequence[RunSummary], *, reference: str | None = Non
             Details("How it was made", method(one)),
         ]
         sections.append(Section(one.folder.name, blocks))
-    title = f"{len(summaries)} runs together: when is each class memorised?"
+    title = f"{len(summaries)} runs together: when is each class memorized?"
     return Report(title, sections, "Diffusion models, class by class.", _as_data(summaries), footer)
 
 

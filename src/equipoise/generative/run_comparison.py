@@ -30,15 +30,15 @@ def compare_runs(summaries: Sequence[RunSummary], reference: str | None = None) 
                         gaps_against_variance(shown),
                         "Gap to the reference class against the mean pixel variance of the other one"
                         + (", pairs of equal shares only. " if enough else ". ")
-                        + "Above zero: the other class is memorised first.",
-                        "Memorisation gap against variance",
+                        + "Above zero: the other class is memorized first.",
+                        "Memorization gap against variance",
                     ),
                     Figure(
                         gaps_against_share(points),
                         "Gap against how often the other class is drawn. Triangles: the reference "
-                        "class was not memorised "
+                        "class was not memorized "
                         "within the run, so the gap is at least this.",
-                        "Memorisation gap against share",
+                        "Memorization gap against share",
                     ),
                 ]
             ),
@@ -106,10 +106,10 @@ def _point(one: RunSummary, base: str, partner: str, gap: Estimate) -> GapPoint:
 def _summary(summaries: Sequence[RunSummary], points: Sequence[GapPoint], shown: Sequence[GapPoint]) -> Note:
     if not points:
         return Note(
-            "In no run has a class been memorised yet: train on with --resume --steps.", "note", "No gaps yet"
+            "In no run has a class been memorized yet: train on with --resume --steps.", "note", "No gaps yet"
         )
     first = sum(p.gap > 0 for p in points)
-    text = f"In {first} of {len(points)} pairs the other class is memorised before the reference class."
+    text = f"In {first} of {len(points)} pairs the other class is memorized before the reference class."
     whole = [p for p in points if not p.censored]
     if whole:
         sure = sum(p.low > 0 or p.high < 0 for p in whole)
@@ -150,7 +150,7 @@ def _runs_table(summaries: Sequence[RunSummary]) -> Table:
         spread = f"{max(steps) / min(steps):.2f}" if np.isfinite(steps).all() else "–"
         advised = f"{clock.advised:,}" if clock.advised else "none"
         rows.append([one.folder.name, drawn, how, times, spread, span, advised])
-    columns = ["run", "drawn", "shares", "memorised at", "latest / earliest", "window", "checkpoint"]
+    columns = ["run", "drawn", "shares", "memorized at", "latest / earliest", "window", "checkpoint"]
     return Table(columns, rows, "Steps, with 95 % bootstrap intervals.")
 
 
@@ -167,6 +167,6 @@ def _gaps_table(points: Sequence[GapPoint]) -> Table:
     return Table(
         columns,
         rows,
-        "Positive: the second of the pair is memorised first.",
+        "Positive: the second of the pair is memorized first.",
         {"variance": ".3f", "theory's gap": ".3g"},
     )

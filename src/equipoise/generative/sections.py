@@ -24,14 +24,14 @@ def verdict(one: RunSummary) -> list[Block]:
     level = "warning" if clock.advised is None or not (open_window or found is None) else "good"
     if clock.first is None:
         level = "note"
-    title = "Nothing is memorised yet" if clock.first is None else f"{clock.first} is memorised first"
+    title = "Nothing is memorized yet" if clock.first is None else f"{clock.first} is memorized first"
     window = "unknown" if found is None else f"{steps(found.opens)} – {_end(found.closes)}"
     facts = [
-        ("Memorised first", clock.first or "none", _sure(clock)),
+        ("Memorized first", clock.first or "none", _sure(clock)),
         (
             "Window",
             window if open_window or found is None else "none",
-            "every class generalises, none is copied",
+            "every class generalizes, none is copied",
         ),
         ("Checkpoint to use", steps(clock.advised) if clock.advised else "none", "step"),
         ("Copies at the end", *_copies(clock)),
@@ -44,7 +44,7 @@ def verdict(one: RunSummary) -> list[Block]:
             "Share of samples that are copies of a training image, with 95 % bootstrap bands. "
             "Dashed: the threshold of "
             "one third; dotted: where each class crosses it; shaded: the window in which to stop.",
-            "Memorised fraction of each class over training steps",
+            "Memorized fraction of each class over training steps",
         ),
         _times_table(one),
     ]
@@ -119,7 +119,7 @@ def _times_table(one: RunSummary) -> Table:
         )
     first = [one.names.index(clock.first)] if clock.first else []
     return Table(
-        ["class", "images", "drawn", "variance", "generalises from", "memorised at", "copies at the end"],
+        ["class", "images", "drawn", "variance", "generalizes from", "memorized at", "copies at the end"],
         rows,
         "Steps, interpolated in log steps, with 95 % bootstrap intervals. The class set off comes first.",
         {"variance": ".3f"},
@@ -142,7 +142,7 @@ def gap_cell(clock: Clock, a: str, b: str) -> str:
     """Who of two classes comes first, and by how much, in words."""
     gap = clock.gaps[a, b]
     if np.isnan(gap.value):
-        return "neither is memorised within the run"
+        return "neither is memorized within the run"
     first = b if gap.value > 0 else a
     if np.isinf(gap.value):
         least = clock.last - clock.memorized[clock.names.index(first)].value
@@ -158,7 +158,7 @@ def gap_cell(clock: Clock, a: str, b: str) -> str:
 
 def _gaps_table(clock: Clock) -> Table:
     rows = [[f"{a} – {b}", gap_cell(clock, a, b)] for a, b in clock.gaps]
-    return Table(["classes", "gap between their memorisation"], rows)
+    return Table(["classes", "gap between their memorization"], rows)
 
 
 def samples(one: RunSummary, prefix: str = "") -> list[Block]:
@@ -206,7 +206,7 @@ def samples(one: RunSummary, prefix: str = "") -> list[Block]:
                 "Mean distance of the samples of each class to the nearest (solid) and the second "
                 "nearest (dashed) training "
                 "image: the two part where copying begins.",
-                "Mean neighbour distances over training steps",
+                "Mean neighbor distances over training steps",
                 320,
             )
         )
@@ -223,7 +223,7 @@ def _worth_showing(one: RunSummary) -> list[tuple[int, str]]:
         first = clock.memorized[clock.names.index(clock.first)].value
         after = [step for step in available if step >= first]
         if after:
-            wanted.setdefault(after[0], f"{clock.first} is memorised")
+            wanted.setdefault(after[0], f"{clock.first} is memorized")
     wanted.setdefault(clock.last, "the last look")
     return sorted(wanted.items())
 
@@ -264,9 +264,9 @@ def theory(one: RunSummary) -> list[Block]:
         blocks.append(
             Figure(
                 error_curves(one.table, one.names),
-                "Denoising error on images kept from training: a class generalises from where its "
+                "Denoising error on images kept from training: a class generalizes from where its "
                 "error is within 5 % of its "
-                "lowest, and the error rises again where it is memorised.",
+                "lowest, and the error rises again where it is memorized.",
                 "Held-out error of each class over training steps",
                 320,
             )
@@ -322,7 +322,7 @@ def _prescribed(one: RunSummary) -> Note:
         f"{record['quantity'].replace('z', 's')} times: {shares}. It "
         f"expected the latest over the earliest to go from {record['gain'][0]:.2f} to "
         f"{record['gain'][1]:.2f}; measured "
-        f"memorisation times have a ratio of {ratio}.",
+        f"memorization times have a ratio of {ratio}.",
         "note",
         "Prescribed shares",
     )
@@ -340,14 +340,14 @@ def method(one: RunSummary) -> list[Block]:
         ["kept from training", f"{settings['held_out_fraction']:.0%} of each class"],
         ["network", f"{settings['preset']} U-Net, T = {settings['noise_steps']:,}"],
         ["training", f"Adam at {settings['lr']:g}, batches of {settings['batch_size']}, seed {settings['seed']}"],
-        ["stopping", {None: "after the steps asked for", "memorized": "when the first class is memorised"}.get(
-            settings["stop"], "when every class is memorised")],
+        ["stopping", {None: "after the steps asked for", "memorized": "when the first class is memorized"}.get(
+            settings["stop"], "when every class is memorized")],
         ["each look", f"{look.how['n_samples']} samples, {reverse:,} reverse steps"],
-        ["second neighbour", {"any": "any training image", "class": "of the sample's class"}[look.how["second"]]],
+        ["second neighbor", {"any": "any training image", "class": "of the sample's class"}[look.how["second"]]],
         ["class of a sample", told],
     ]  # fmt: skip
     text = (
-        "A class is memorised when a third of its samples are copies. It generalises from the first "
+        "A class is memorized when a third of its samples are copies. It generalizes from the first "
         "look at which its error on "
         "held-out images is within 5 % of its lowest. Intervals redraw the samples of every look; "
         "they do not hold the "

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from equipoise._core.checks import FloatArray, check_positive
 from equipoise._core.solution import ConvergenceWarning
 from equipoise.datasets.labeled_images import LabeledImages
+from equipoise.datasets.reading import read_table
 from equipoise.theory.diffusion import (
     ClassMixture,
     PredictedOrder,
@@ -34,6 +36,29 @@ from equipoise.theory.diffusion.prediction import (
 def describe(data: LabeledImages) -> ClassMixture:
     """All that the theory needs to know of the images, in the units of the paper's descriptors."""
     return ClassMixture.from_data(data.images, data.labels, preprocess=unit_scale)
+
+
+def standardized_table(path: str, target: str) -> tuple[FloatArray, npt.NDArray[Any], str]:
+    """The numbers of a table as models of tables see them, every column with mean 0 and variance 1.
+
+    Returns
+    -------
+    rows, labels, and a sentence about what was read
+    """
+    table = read_table(path, target)
+    frame = pd.DataFrame(table.X)
+    numbers = frame.loc[:, [kind == "number" for kind in table.kinds]].astype(np.float64)
+    whole = numbers.notna().all(axis=1)
+    rows = numbers[whole]
+    spread = rows.std()
+    rows = rows.loc[:, spread > 0]
+    if rows.shape[1] < 2:
+        raise ValueError(f"{path} must have at least two columns of numbers that vary, got {rows.shape[1]}")
+    labels = np.array([str(name) for name in table.classes])[table.y[whole.to_numpy()]]
+    about = f"{len(rows):,} rows of {rows.shape[1]} columns of numbers"
+    dropped = len(frame) - len(rows)
+    about += f"; {dropped:,} rows with missing numbers were left out" if dropped else ""
+    return ((rows - rows.mean()) / rows.std()).to_numpy(), labels, about
 
 
 def shares_in_words(names: Sequence[str], shares: npt.ArrayLike) -> str:

@@ -116,7 +116,7 @@ def predict_order(
     X: npt.ArrayLike,
     y: npt.ArrayLike,
     *,
-    preprocess: Callable[[FloatArray], FloatArray] = unit_scale,
+    preprocess: Callable[[FloatArray], FloatArray] | None = unit_scale,
     pairs: str | Iterable[tuple[Any, Any]] | None = None,
     diffusion_time: float = DIFFUSION_TIME,
     features_per_dim: float = FEATURES_PER_DIM,
@@ -136,7 +136,7 @@ def predict_order(
     ----------
     X, y : as for :meth:`ClassMixture.from_data`
     preprocess : what is done to the data before they are described; by default their overall standard deviation
-        becomes the unit and their mean stays, as in the paper's descriptors
+        becomes the unit and their mean stays, as in the paper's descriptors; None for data as they are
     pairs : None for one model of all classes; "all", or a list of pairs, for a model of each pair alone with the
         shares that the two have in the data, as in Fig 6
     diffusion_time, features_per_dim, samples_per_dim, dimension : the random-features model; the defaults are the
@@ -298,7 +298,7 @@ def _pairs(
 
 
 def _resampled(
-    X: npt.ArrayLike, y: npt.ArrayLike, preprocess: Callable[[FloatArray], FloatArray], seed: int
+    X: npt.ArrayLike, y: npt.ArrayLike, preprocess: Callable[[FloatArray], FloatArray] | None, seed: int
 ) -> ClassMixture:
     """A bootstrap sample within each class, so that no class vanishes."""
     rng = as_generator(seed)
