@@ -45,10 +45,14 @@ def signed(pairs: pd.DataFrame, a: str, b: str | None, threshold: str) -> tuple[
         value -= float(pairs.loc[b, f"gap_{threshold}"])
         draws = draws - np.asarray(pairs.loc[b, f"left_out_{threshold}"], dtype=np.float64)
     n = len(draws)
+    if n == 0:  # the limit has no instances
+        return value, 0.0
     return value, float(np.sqrt((n - 1) / n * ((draws - draws.mean()) ** 2).sum()))
 
 
 def _number(value: float, error: float) -> str:
+    if error == 0:
+        return f"{value:+.3f}"
     return f"{value:+.3f} ± {error:.3f}"
 
 
@@ -115,9 +119,12 @@ def _sizes_table(results: pd.DataFrame) -> Table:
     rows: list[list[Any]] = []
     for (p, m, n), group in results.groupby(_SIZE, sort=False):
         pairs = group.set_index("partner")
+        if not {"Trouser", "Sandal", "Shirt", "Pullover"} <= set(pairs.index):
+            continue
         signs = [_number(*signed(pairs, a, b, _MAIN)) for a, b, _ in _SIGNS.values()]
         both = pd.concat([main, pairs[f"gap_{_MAIN}"]], axis=1).dropna()
-        rows.append([f"{p:g}", f"{m:g}", n, int(pairs["instances"].iloc[0]), *signs, float(both.corr().iloc[0, 1])])
+        size = [str(n), int(pairs["instances"].iloc[0])] if n else ["→ ∞", None]
+        rows.append([f"{p:g}", f"{m:g}", *size, *signs, float(both.corr().iloc[0, 1])])
     columns = ["χ_p", "χ_m", "N", "instances", *_SIGNS, "correlation with the first row"]
-    caption = f"At the threshold {_MAIN}. The first row has the paper's P = 10000, N = 100 and M = 500."
+    caption = f"At the threshold {_MAIN}. The first row has the paper's P = 10000, N = 100 and M = 500; rows with N → ∞ have no error."
     return Table(columns, rows, caption, {columns[-1]: ".3f"})

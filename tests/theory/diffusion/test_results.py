@@ -240,13 +240,26 @@ def test_one_class_has_no_order():
         predict_order(np.random.default_rng(0).normal(size=(10, 4)), np.zeros(10))
 
 
+def test_the_limit_knows_how_often_samples_are_drawn():
+    """Drawn as in the data it is the plain limit, and otherwise it agrees with instances."""
+    X, y = images_of((0.5, 0.5))
+    options = {"n_bootstrap": 0, "random_state": 0}
+    plain, even, rarely = (
+        predict_order(X, y, dimension=None, drawn=drawn, **options).memorization_time
+        for drawn in (None, [1, 1], [0.3, 0.7])
+    )
+    np.testing.assert_allclose(plain, even, rtol=1e-9)
+    some = predict_order(X, y, dimension=48, drawn=[0.3, 0.7], **options)
+    np.testing.assert_allclose(rarely, some.memorization_time, rtol=0.08)
+    assert rarely[0] / rarely[1] > 1.3 * plain[0] / plain[1]
+
+
 @pytest.mark.slow
 def test_intervals_hold_the_value_of_large_models():
-    """The model's own randomness is in the interval: 20 seeds at a small dimension against one at a large one."""
+    """The model's own randomness is in the interval: 20 seeds at a small dimension against the limit."""
     X, y = images_of((0.5, 0.5))
-    large = predict_order(X, y, dimension=100, n_instances=6, n_bootstrap=0, random_state=99).gap[0]
+    limit = predict_order(X, y, dimension=None, n_bootstrap=0).gap[0]
     small = [predict_order(X, y, dimension=24, n_bootstrap=0, random_state=seed) for seed in range(20)]
-    held = [one.gap_lower[0] <= large <= one.gap_upper[0] for one in small]
+    held = [one.gap_lower[0] <= limit <= one.gap_upper[0] for one in small]
     assert np.mean(held) >= 0.9
-    values = np.array([one.gap[0] for one in small])
-    assert values.std() > 0.02  # there is randomness to hold
+    assert np.std([one.gap[0] for one in small]) > 0.02  # there is randomness to hold

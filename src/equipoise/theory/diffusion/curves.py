@@ -30,7 +30,7 @@ from equipoise.theory.diffusion.instances import (
     populations,
     true_decomposition,
 )
-from equipoise.theory.diffusion.times import crossing_times, jackknife, minimum_times
+from equipoise.theory.diffusion.times import crossing_times, jackknife, local_minima, minimum_times
 
 DEFAULT_STEP = 5e-5  # η̃ = ηΔ_t/N of all experiments (Appendix I.1)
 DEFAULT_EPOCHS = 2_000_000
@@ -107,6 +107,14 @@ class LearningCurves:
     def generalization_time(self) -> FloatArray:
         """τ_g⁽ᶜ⁾, where each class's mean test error is lowest (Eq 15)."""
         return minimum_times(self.times, self.test_per_class)
+
+    @property
+    def generalization_minima(self) -> list[list[tuple[float, float]]]:
+        """Times and depths of all minima of each class's mean test error.
+
+        Where two of them are almost equally deep, τ_g⁽ᶜ⁾ jumps from one to the other and says little.
+        """
+        return local_minima(self.times, self.test_per_class)
 
     @property
     def memorization_time(self) -> FloatArray:

@@ -12,12 +12,12 @@ from equipoise._core.checks import FloatArray, check_array, check_positive
 from equipoise._core.random import RandomState
 from equipoise.theory.diffusion.centroids import solve_extensive
 from equipoise.theory.diffusion.coefficients import Activation, noise_variance, spread
-from equipoise.theory.diffusion.curves import DEFAULT_STEP, LearningCurves, learning_curves
+from equipoise.theory.diffusion.curves import DEFAULT_STEP, LearningCurves, check_shares, learning_curves
 from equipoise.theory.diffusion.edges import AsymptoticEdges, Edges, asymptotic_edges, exact_edges
+from equipoise.theory.diffusion.limit import LimitErrors
 from equipoise.theory.diffusion.mixture import ClassMixture
 from equipoise.theory.diffusion.outliers import outliers
 from equipoise.theory.diffusion.spectrum import CenteredModel, Spectrum, assemble, solve_resolvents
-from equipoise.theory.diffusion.train import asymptotic_train_error
 
 
 @dataclass(frozen=True)
@@ -169,8 +169,49 @@ class RandomFeatures:
         """
         tau = np.atleast_1d(check_positive("times", times)).ravel()
         self._need_overparametrization()
-        centered = self.centered_model if self.mixture.centered else None
-        return asymptotic_train_error(self, tau, centered=centered)
+        return LimitErrors(self).train(tau)
+
+    def limit_curves(
+        self, times: npt.ArrayLike | None = None, *, sample_shares: npt.ArrayLike | None = None
+    ) -> LearningCurves:
+        """Train and class test errors against training time for N → ∞, without any instance.
+
+        Parameters
+        ----------
+        times : training times τ; by default 120 of them from 10⁻³ to 10³
+        sample_shares : as in :meth:`learning_curves`
+
+        Returns
+        -------
+        LearningCurves
+            With one run, of which all times and gaps are exact; class times have no spread.
+
+        Notes
+        -----
+        The paper has the train error (Eqs 134, 137). The test error needs two resolvents, whose equations are
+        derived in :mod:`equipoise.theory.diffusion.limit`. An instance differs by terms of order 1/N.
+
+        Examples
+        --------
+        >>> mix = ClassMixture(weights=[0.5, 0.5], variances=[0.5, 0.25])
+        >>> rf = RandomFeatures(mix, diffusion_time=0.01, features_per_dim=20, samples_per_dim=8)
+        >>> rf.limit_curves([0.1, 10.0]).test_per_class.round(3)
+        array([[0.964, 1.004],
+               [0.949, 0.937]])
+        """
+        tau = np.geomspace(1e-3, 1e3, 120) if times is None else np.atleast_1d(check_positive("times", times)).ravel()
+        self._need_overparametrization()
+        shares = None if sample_shares is None else check_shares(sample_shares, self.mixture.n_classes)
+        errors = LimitErrors(self, shares)
+        return LearningCurves(
+            times=tau,
+            train_runs=errors.train(tau)[None],
+            test_runs=errors.test(tau)[None],
+            weights=self.mixture.weights,
+            spread=self.spread,
+            noise_variance=self.noise_variance,
+            classes=self.mixture.classes,
+        )
 
     def learning_curves(
         self,

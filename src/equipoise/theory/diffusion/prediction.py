@@ -25,6 +25,7 @@ from equipoise.theory.diffusion.model import RandomFeatures
 from equipoise.theory.diffusion.times import jackknife
 
 TIMES = np.geomspace(1e-3, 1e5, 240)
+_LIMIT_TIMES = np.geomspace(3e-3, 1e4, 100)
 FEATURES_PER_DIM = 100.0  # P = 10000, N = 100 and M = 500 for Section 4 (Appendix I.2)
 SAMPLES_PER_DIM = 5.0
 DIMENSION = 100
@@ -121,7 +122,7 @@ def predict_order(
     diffusion_time: float = DIFFUSION_TIME,
     features_per_dim: float = FEATURES_PER_DIM,
     samples_per_dim: float = SAMPLES_PER_DIM,
-    dimension: int = DIMENSION,
+    dimension: int | None = DIMENSION,
     n_instances: int = 4,
     n_bootstrap: int = 40,
     confidence: float = 0.95,
@@ -140,7 +141,8 @@ def predict_order(
     pairs : None for one model of all classes; "all", or a list of pairs, for a model of each pair alone with the
         shares that the two have in the data, as in Fig 6
     diffusion_time, features_per_dim, samples_per_dim, dimension : the random-features model; the defaults are the
-        paper's P = 10000, N = 100 and M = 500, which takes a few seconds for each instance of a pair of classes
+        paper's P = 10000, N = 100 and M = 500, which takes a few seconds for each instance of a pair of classes. With
+        ``dimension=None`` the limit of large dimension is computed, which has no randomness of its own
     n_instances : draws of the model, at least two for intervals
     n_bootstrap : resamples of the data; with 0 the intervals hold the model's randomness only
     confidence : of the intervals
@@ -212,16 +214,19 @@ class _Setup:
     diffusion_time: float
     features_per_dim: float
     samples_per_dim: float
-    dimension: int
+    dimension: int | None
     n_instances: int
     confidence: float
     threshold: float
     visits: FloatArray | None
     seed: int
 
-    def curves(self, mixture: ClassMixture, dimension: int) -> LearningCurves:
+    def curves(self, mixture: ClassMixture, dimension: int | None) -> LearningCurves:
         visited = mixture if self.visits is None else mixture.with_weights(self.visits)
         model = RandomFeatures(visited, self.diffusion_time, self.features_per_dim, self.samples_per_dim)
+        shares = None if self.visits is None else mixture.weights
+        if dimension is None:
+            return model.limit_curves(_LIMIT_TIMES, sample_shares=shares).with_threshold(self.threshold)
         found = model.learning_curves(
             dimension,
             TIMES,
@@ -229,7 +234,7 @@ class _Setup:
             self.seed,
             matrices="equivalent",
             step=None,
-            sample_shares=None if self.visits is None else mixture.weights,
+            sample_shares=shares,
             verbose=False,
         )
         return found.with_threshold(self.threshold)
@@ -242,8 +247,10 @@ class _Setup:
         index = index.reshape(-1, 2)
         full = self.curves(mixture, self.dimension)
         value = _statistics(full.memorization_time, full.generalization_time, index)
-        quantile = stats.t.ppf(0.5 + self.confidence / 2, max(self.n_instances - 1, 1))
-        half = quantile * _jackknifed(full, index)
+        half = np.zeros_like(value)
+        if self.dimension is not None:
+            quantile = stats.t.ppf(0.5 + self.confidence / 2, max(self.n_instances - 1, 1))
+            half = quantile * _jackknifed(full, index)
         if len(resampled) > 1:
             half = np.hypot(half, self._data_half_width(full, mixture, resampled, index))
         return np.array([value, value - half, value + half])
@@ -256,7 +263,8 @@ class _Setup:
         index: npt.NDArray[Any],
     ) -> FloatArray:
         """What the data's own error adds: relative changes of the times on common draws, at a smaller dimension."""
-        small = min(self.dimension, max(_BOOTSTRAP_DIMENSION, mixture.n_classes + 2))
+        small = max(_BOOTSTRAP_DIMENSION, mixture.n_classes + 2)
+        small = small if self.dimension is None else min(self.dimension, small)
         base = self.curves(mixture, small)
         draws = []
         for other in (self.curves(one, small) for one in resampled):

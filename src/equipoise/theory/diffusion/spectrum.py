@@ -41,7 +41,6 @@ class CenteredModel:
     noise: FloatArray  # h_c²
     floor: float  # ς = Σ b_c ς_c
     diffusion_slope: float  # Δ e^{2t} Σ b_c γ_c²/σ_c²
-    readout_slope: float  # e^t Σ b_c γ_c/σ_c, the size of V
     features_per_dim: float
     samples_per_dim: float
     delta: float
@@ -65,7 +64,6 @@ class CenteredModel:
             noise=np.where(noise > _LINEAR * slope**2, noise, 0.0),
             floor=float(b @ [float(p.floor) for p in parts]),
             diffusion_slope=float(delta * grow**2 * (b @ (slope**2 / mixture.variances))),
-            readout_slope=float(grow * (b @ (slope / np.sqrt(mixture.variances)))),
             features_per_dim=features_per_dim,
             samples_per_dim=samples_per_dim,
             delta=delta,
