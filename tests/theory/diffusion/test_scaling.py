@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from equipoise.theory.diffusion import ClassMixture, RandomFeatures
+from equipoise.theory.diffusion.instances import draw, equivalent_matrix
 
 MIX = ClassMixture([0.5, 0.5], [0.5, 0.25])
 
@@ -79,3 +80,24 @@ def test_edges_reach_diffusion_times_at_which_the_sample_noise_is_tiny(t):
     assert abs(edges.missing_mass) < 1e-6
     assert edges.bulks[-1].mass == pytest.approx(1 / 60, abs=1e-6)
     assert edges.separated
+
+
+def test_edges_of_vanishing_centroids_are_those_of_centered_classes():
+    exact = model(60, 30).edges()
+    found = RandomFeatures(ClassMixture([0.5, 0.5], [0.5, 0.25], 1e-6 * np.eye(2)), 1e-3, 60, 30).edges()
+    assert found.separated
+    np.testing.assert_allclose(found.generalization, exact.generalization, rtol=1e-3)
+    assert found.memorization_upper == pytest.approx(exact.memorization_upper, rel=1e-3)
+
+
+def test_the_gap_of_extensive_centroids_holds_no_eigenvalues():
+    n = 50
+    rf = RandomFeatures(ClassMixture([0.5, 0.5], [0.5, 0.25], np.eye(2)), 0.01, 20, 10)
+    edges, values = rf.edges(), np.linalg.eigvalsh(equivalent_matrix(rf, draw(rf, n, 0)))
+    low, high = edges.memorization_upper, edges.generalization[0]
+    assert ((values > 1.1 * low) & (values < 0.95 * high)).sum() == 0
+    assert (values > 0.95 * high).sum() == n  # two of them are outliers
+    assert edges.bulks[1].mass == pytest.approx(1 / 20, rel=1e-2)
+    times = rf.timescales()
+    assert times.tau_gen < times.tau_mem1
+    assert np.isnan(times.tau_mem2)

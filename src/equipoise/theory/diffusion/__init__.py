@@ -7,6 +7,12 @@ from equipoise.theory.diffusion.mixture import ClassMixture, unit_scale
 from equipoise.theory.diffusion.model import RandomFeatures, Timescales
 from equipoise.theory.diffusion.prediction import PredictedOrder, predict_order
 from equipoise.theory.diffusion.prescription import Reweighting, equalizing_weights
+from equipoise.theory.diffusion.score import (
+    MixtureScore,
+    RandomFeaturesScore,
+    divergence_bound,
+    sample_backwards,
+)
 from equipoise.theory.diffusion.speciation import (
     Overlaps,
     SpeciationTimes,
@@ -24,18 +30,22 @@ __all__ = [
     "Edges",
     "ClassMixture",
     "LearningCurves",
+    "MixtureScore",
     "Overlaps",
     "PredictedOrder",
     "RandomFeatures",
+    "RandomFeaturesScore",
     "Reweighting",
     "SpeciationTimes",
     "Spectrum",
     "Timescales",
     "centroid_overlaps",
     "coefficients",
+    "divergence_bound",
     "equalizing_weights",
     "leading_speciation_time",
     "predict_order",
+    "sample_backwards",
     "speciation_time",
     "spike_overlap",
     "unit_scale",

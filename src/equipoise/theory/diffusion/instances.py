@@ -24,7 +24,7 @@ from scipy import linalg, special
 
 from equipoise._core.checks import FloatArray
 from equipoise._core.random import as_generator, derive_seed
-from equipoise.theory.diffusion.coefficients import Activation, Coefficients, coefficient_table
+from equipoise.theory.diffusion.coefficients import Activation, Coefficients, coefficient_table, noise_variance
 from equipoise.theory.diffusion.mixture import ClassMixture
 
 _SERIES = 1e-4
@@ -124,38 +124,45 @@ def _noise_rule(activation: Activation, noise: float) -> tuple[FloatArray, Float
 
 def true_decomposition(model: Model, instance: Draw) -> Decomposition:
     """Diagonalize the empirical U of Eq 7 (P × P, one dense ``eigh``) and project V of Eq 8."""
-    w, n = instance.projections, instance.dimension
-    length = np.sqrt(np.einsum("pj,pj->p", w, w) / n)
-    delta, decay = model.noise_variance, np.exp(-model.diffusion_time)
-    order = _order(delta, n)
-    centroids = model.mixture.centroids(n)
+    centroids = model.mixture.centroids(instance.dimension)
     x = np.hstack(
         [
-            (np.sqrt(v) * g + m[:, None]) * decay
+            np.sqrt(v) * g + m[:, None]
             for v, g, m in zip(model.mixture.variances, instance.fluctuations, centroids, strict=True)
         ]
     )
     weights = np.concatenate(instance.sample_weights)
-    terms, diagonal = _noise_averages(model, w @ x / np.sqrt(n), length, np.sqrt(delta), order, weights)
+    return decompose_data(instance.projections, x, weights, model.diffusion_time, model.activation)
+
+
+def decompose_data(
+    w: FloatArray, x: FloatArray, weights: FloatArray, diffusion_time: float, activation: Activation
+) -> Decomposition:
+    """The same for any data x (N × M) with sample weights that sum to one."""
+    n = w.shape[1]
+    length = np.sqrt(np.einsum("pj,pj->p", w, w) / n)
+    delta = noise_variance(diffusion_time)
+    u = w @ (x * np.exp(-diffusion_time)) / np.sqrt(n)
+    terms, diagonal = _noise_averages(activation, u, length, np.sqrt(delta), _order(delta, n), weights)
     direction = w / (length * np.sqrt(n))[:, None]
     readout = (terms[1] @ np.sqrt(weights))[:, None] * direction
-    u = _mehler_sum(terms, direction)
+    form = _mehler_sum(terms, direction)
     del terms
-    np.fill_diagonal(u, diagonal)
-    return _diagonalize(u, readout)
+    np.fill_diagonal(form, diagonal)
+    return _diagonalize(form, readout)
 
 
 def _noise_averages(
-    model: Model, u: FloatArray, length: FloatArray, noise: float, order: int, weights: FloatArray
+    activation: Activation, u: FloatArray, length: FloatArray, noise: float, order: int, weights: FloatArray
 ) -> tuple[list[FloatArray], FloatArray]:
     """√ω_ν φ_n(u_νp) for n = 0 … order, and the diagonal Σ_ν ω_ν E_z φ²."""
-    z, rule = _noise_rule(model.activation, float(noise * length.max()))
+    z, rule = _noise_rule(activation, float(noise * length.max()))
     hermite = np.array([rule * _hermite(k, z) for k in range(order + 1)])
     terms = [np.zeros_like(u) for _ in range(order + 1)]
     diagonal = np.zeros(len(u))
     for rows in _blocks(len(u)):
         for k, zk in enumerate(z):
-            f = model.activation(u[rows] + (noise * zk * length[rows])[:, None])
+            f = activation(u[rows] + (noise * zk * length[rows])[:, None])
             for term, weight in zip(terms, hermite[:, k], strict=True):
                 term[rows] += weight * f
             diagonal[rows] += rule[k] * (f**2 @ weights)

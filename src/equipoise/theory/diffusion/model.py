@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from equipoise._core.checks import FloatArray, check_array, check_positive
 from equipoise._core.random import RandomState
+from equipoise.theory.diffusion.centroid_edges import extensive_edges
 from equipoise.theory.diffusion.centroids import solve_extensive
 from equipoise.theory.diffusion.coefficients import Activation, noise_variance, spread
 from equipoise.theory.diffusion.curves import DEFAULT_STEP, LearningCurves, check_shares, learning_curves
@@ -103,7 +104,7 @@ class RandomFeatures:
         if not self.mixture.centered:
             raise ValueError(
                 "this formula needs centered classes (centroid_gram=None); "
-                "for extensive centroids use spectrum() and learning_curves()"
+                "for extensive centroids use edges(), spectrum() and limit_curves()"
             )
         self._need_overparametrization()
         return CenteredModel.build(
@@ -136,15 +137,25 @@ class RandomFeatures:
         return assemble(lam, g, w, status, model.floor if peak > 0 else None, peak)
 
     def edges(self) -> Edges:
-        """All bulk edges, exactly (Eqs 116–117), for centered classes."""
-        return exact_edges(self.centered_model)
+        """All bulk edges, exactly (Eqs 116–117), for centered classes; those of the gap for extensive centroids.
+
+        Returns
+        -------
+        Edges
+            With extensive centroids there are two bulks, below and above the gap, and the lower one has no lower
+            edge (nan): saturated neurons give the density a tail towards zero.
+        """
+        if self.mixture.centered:
+            return exact_edges(self.centered_model)
+        self._need_overparametrization()
+        return extensive_edges(self)
 
     def asymptotic_edges(self) -> AsymptoticEdges:
         """The edges for χ_p > χ_m ≫ 1 and small t (Eqs 118–128)."""
         return asymptotic_edges(self.centered_model)
 
     def timescales(self) -> Timescales:
-        """Onset and end of the global phases, from the edges."""
+        """Onset and end of the global phases, from the edges; for extensive centroids τ_mem⁽²⁾ is nan."""
         edges = self.edges()
         return Timescales(
             1 / (2 * edges.generalization[0]),
