@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from equipoise.datasets import read_labeled_images
-from equipoise.generative import DDPM, jobs
+from equipoise.generative import DDPM, training_runs
 from equipoise.generative.clock import in_words, read_clock
 from equipoise.generative.page import write_report
 from equipoise.generative.theory_advice import prescribe

@@ -29,7 +29,10 @@ def main() -> None:
         print(f"class {name}: best at τ = {general:.3g}, memorized at τ = {memory:.3g}")
 
     rare = ClassMixture(weights=[0.999, 0.001], variances=[0.5, 0.5], centroid_gram=np.eye(2))
-    print("speciation times of a majority and a rare class:", speciation_time(rare, 1000, 2.0).appearance.round(2))
+    print(
+        "speciation times of a majority and a rare class:",
+        speciation_time(rare, 1000, 2.0).appearance.round(2),
+    )
 
     rng = np.random.default_rng(0)
     X = (

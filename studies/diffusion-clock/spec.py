@@ -321,7 +321,8 @@ SPEC = Spec(
         "draws other images. Gaps are in log steps. The theory's model has the paper's ratios (App. I.2), "
         "χ_p = 100 and χ_m = 5 at t = 0.01, in the limit of large dimension, and counts a class as memorized when "
         "its test error is 1.2 times the initial one. The shares of the intervention were prescribed by a model "
-        "with the ratios 40 and 10 at N = 16, before the paper's were used. Drawn shares are kept between 20 % and 80 %, where the theory asks for more."
+        "with the ratios 40 and 10 at N = 16, before the paper's were used. Drawn "
+        "shares are kept between 20 % and 80 %, where the theory asks for more."
     ),
     requires_data=("fashion-mnist",),
     check=check,

@@ -1,4 +1,4 @@
-"""Audits of samples: planted copies are found, chance is not mistaken for copying, and what cannot be told is said."""
+"""Audits of samples: planted copies are found, and chance is not mistaken for copying."""
 
 import sys
 from types import SimpleNamespace
@@ -57,7 +57,9 @@ def test_no_copies_of_few_samples_is_no_proof():
 def test_exact_duplicates_in_the_data_do_not_hide_a_copy():
     """Both neighbors of a copy would be equally near."""
     known = training()
-    twice = LabeledImages(np.repeat(known.images, 2, axis=0), np.repeat(known.codes, 2), known.classes, "twice")
+    twice = LabeledImages(
+        np.repeat(known.images, 2, axis=0), np.repeat(known.codes, 2), known.classes, "twice"
+    )
     samples, labels = planted(known)
     assert audit_copies(samples, twice, labels).duplicates == 60
     assert audit_copies(samples, twice, labels).classes[1].copies == 30
@@ -77,7 +79,7 @@ def test_near_duplicates_in_the_data_are_the_baseline():
 
 def test_classes_of_samples_without_labels_are_assigned_or_refused():
     known = training()
-    samples, labels = planted(known)
+    samples, _ = planted(known)
     with pytest.raises(ValueError, match="no labels: give them"):
         audit_copies(samples, known)
     assert audit_copies(samples, known, assign="nearest").classes[1].copies == 30

@@ -17,8 +17,8 @@ from equipoise.generative.folder import RunFolder
 from equipoise.generative.memorization import nearest_two
 from equipoise.generative.monitor import Look
 from equipoise.generative.page import build_report, write_report
-from equipoise.generative.run_summary import summarize_run
 from equipoise.generative.run_comparison import gap_points
+from equipoise.generative.run_summary import summarize_run
 
 EVIL = "<img src=x onerror='window.broken=1'>"
 STEPS = [10, 100, 1000, 10000]
@@ -44,7 +44,12 @@ def planted(path, spreads, fractions, counts=None, **settings):
     images = (rng.normal(size=(len(codes), 1, 6, 6)) * spread[:, None, None, None]).astype(np.float32)
     data = LabeledImages(images, codes, tuple(names), path.name)
     chosen = {**training_runs._settings({"preset": "tiny", "held_out_fraction": 0.0}), **settings}
-    record = {"settings": chosen, "data": training_runs._description(data), "reading": {}, "prescription": None}
+    record = {
+        "settings": chosen,
+        "data": training_runs._description(data),
+        "reading": {},
+        "prescription": None,
+    }
     folder = RunFolder.create(path, record, data)
     seen = SimpleNamespace(scale_=1.0, mean_=np.zeros((1, 6, 6)))
     for at, step in enumerate(STEPS):

@@ -60,7 +60,13 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
     add("--target", metavar="COLUMN", help="the column of a table that holds the classes")
     _add_reading(add)
     add("--pairs", metavar="all|A:B,C:D", help="a model of each pair alone, as in the paper's Fig 6")
-    add("--dimension", type=int, default=100, metavar="N", help="of the model; smaller is quicker (default: 100)")
+    add(
+        "--dimension",
+        type=int,
+        default=100,
+        metavar="N",
+        help="of the model; smaller is quicker (default: 100)",
+    )
     add("--instances", type=int, default=4, metavar="N", help="draws of the model (default: 4)")
     add("--bootstrap", type=int, default=40, metavar="N", help="resamples of the data (default: 40)")
     add("--threshold", type=float, default=1.2, help="test error that counts as memorized (default: 1.2)")
@@ -70,16 +76,31 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
 
 def _add_audit(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("source", metavar="MODEL|SAMPLES", help="an npz with X (and y), a folder of images (by class, or all together), "
-        "the folder of a run or of a saved DDPM, or a diffusers pipeline")  # fmt: skip
+    add(
+        "source",
+        metavar="MODEL|SAMPLES",
+        help="an npz with X (and y), a folder of images (by class, or all together), the folder of a run or of a "
+        "saved DDPM, or a diffusers pipeline",
+    )
     add("--train", metavar="DATA", help=f"what it was trained on: {_IMAGES}; a run knows its own")
     _add_reading(add)
-    add("--assign", choices=["nearest", "classifier"],
-        help="how to tell the classes of samples without labels: by the nearest training image or by a classifier")  # fmt: skip
+    add(
+        "--assign",
+        choices=["nearest", "classifier"],
+        help="how to tell the classes of samples without labels: by the nearest training image or a classifier",
+    )
     add("--threshold", type=float, default=1 / 3, help="of d(nn1)/d(nn2) (default: 1/3)")
-    add("--second", choices=["any", "class"], default="any", help="second neighbor: any, or of the same class")
+    add(
+        "--second", choices=["any", "class"], default="any", help="second neighbor: any, or of the same class"
+    )
     add("--samples", type=int, default=500, metavar="N", help="samples to draw from a model (default: 500)")
-    add("--reverse-steps", type=int, default=50, metavar="N", help="steps of the sampler; 0: all (default: 50)")
+    add(
+        "--reverse-steps",
+        type=int,
+        default=50,
+        metavar="N",
+        help="steps of the sampler; 0: all (default: 50)",
+    )
     add("--step", type=int, metavar="N", help="checkpoint of a run (default: the last)")
     add("--out", default="audit.html", metavar="PAGE.html", help="where the page goes (default: audit.html)")
     add("--seed", type=int, default=0)

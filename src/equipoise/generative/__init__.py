@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     )
     from equipoise.generative.memorization import crossing_time, memorized_fraction, nearest_two
     from equipoise.generative.monitor import MemorizationMonitor, Window
-    from equipoise.generative.theory_advice import evening_shares
     from equipoise.generative.sampling import sample
     from equipoise.generative.schedule import NoiseSchedule
+    from equipoise.generative.theory_advice import evening_shares
 
 _HOMES = {
     "Assigner": "assignment",

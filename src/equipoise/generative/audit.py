@@ -86,7 +86,9 @@ class CopyAudit:
         known = sorted((one for one in self.classes if one.known), key=lambda one: -one.fraction.value)
         if not known or not known[0].copied:
             return None
-        return known[0].name if all(known[0].fraction.low > other.fraction.high for other in known[1:]) else None
+        return (
+            known[0].name if all(known[0].fraction.low > other.fraction.high for other in known[1:]) else None
+        )
 
     def closest(self, code: int, count: int) -> IntArray:
         """Rows of the class's samples, those most like a copy first."""
@@ -100,7 +102,9 @@ class CopyAudit:
         if not copied:
             sentences = ["No class is copied beyond what near-duplicates in the training images explain."]
         else:
-            each = "; ".join(f"{one.name!r} {_share(one.fraction)} of {one.n_samples} samples" for one in copied)
+            each = "; ".join(
+                f"{one.name!r} {_share(one.fraction)} of {one.n_samples} samples" for one in copied
+            )
             sentences = [f"The samples hold copies of training images: {each}."]
             most = self.most_copied
             if most is not None and len(self.classes) > 1:
@@ -278,6 +282,10 @@ def _baseline(
     if len(training.images) < 3 or (second == "class" and len(rows) < 3):
         return _proportion(0, 0, confidence)
     rows = np.random.default_rng(seed).permutation(rows)[:_BASELINE]
-    own = {"sample_labels": training.codes[rows], "training_labels": training.codes} if second == "class" else {}
+    own = (
+        {"sample_labels": training.codes[rows], "training_labels": training.codes}
+        if second == "class"
+        else {}
+    )
     found = nearest_two(training.images[rows], training.images, skip=rows, **own)
     return _proportion(int(found.memorized(threshold).sum()), len(rows), confidence)

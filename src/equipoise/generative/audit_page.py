@@ -27,7 +27,11 @@ def build_audit(audit: CopyAudit, source: str) -> Report:
         Section("Verdict", [_verdict(audit), _table(audit), *_pairs(audit)]),
         Section("How it was measured", [Text(text) for text in _method(audit)]),
     ]
-    data = {"source": source, "threshold": audit.threshold, "classes": [_record(one) for one in audit.classes]}
+    data = {
+        "source": source,
+        "threshold": audit.threshold,
+        "classes": [_record(one) for one in audit.classes],
+    }
     subtitle = f"{len(audit.samples):,} samples from {source}; trained on {audit.training}."
     footer = f"Equipoise {equipoise.__version__}. The criterion and its intervals: docs/generative.md."
     return Report("Which class is copied?", sections, subtitle, data, footer)
@@ -36,7 +40,9 @@ def build_audit(audit: CopyAudit, source: str) -> Report:
 def _verdict(audit: CopyAudit) -> Note:
     first, *rest = audit.in_words()
     copied = any(one.copied for one in audit.classes)
-    return Note(" ".join([first, *rest]), "warning" if copied else "good", "Copies found" if copied else "No copies")
+    return Note(
+        " ".join([first, *rest]), "warning" if copied else "good", "Copies found" if copied else "No copies"
+    )
 
 
 def _table(audit: CopyAudit) -> Table:
@@ -46,7 +52,15 @@ def _table(audit: CopyAudit) -> Table:
         copied = None if one.n_samples == 0 else _interval(one.fraction)
         rows.append([one.name, one.n_samples, one.copies, copied, _interval(one.baseline),
                      f"{one.reproduced} of {one.n_training}", said])  # fmt: skip
-    columns = ["class", "samples", "copies", "share copied", "chance", "training images reproduced", "verdict"]
+    columns = [
+        "class",
+        "samples",
+        "copies",
+        "share copied",
+        "chance",
+        "training images reproduced",
+        "verdict",
+    ]
     caption = (
         f"Shares with exact {audit.confidence:.0%} intervals. Chance: training images of the class that would pass "
         "for copies of another one."

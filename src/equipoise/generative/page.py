@@ -9,9 +9,9 @@ from typing import Any
 import equipoise
 from equipoise._core.files import write_text
 from equipoise.generative.folder import RunFolder
+from equipoise.generative.run_comparison import compare_runs
 from equipoise.generative.run_summary import RunSummary, summarize_run
 from equipoise.generative.sections import method, samples, theory, verdict
-from equipoise.generative.run_comparison import compare_runs
 from equipoise.report import Details, Report, Section, Text
 from equipoise.report.blocks import Block
 

@@ -34,7 +34,9 @@ def build_prediction(found: PredictedOrder, about: str) -> Report:
     ]
     data = {
         "order": list(map(str, found.order)),
-        "memorization_time": dict(zip(map(str, found.classes), found.memorization_time.tolist(), strict=True)),
+        "memorization_time": dict(
+            zip(map(str, found.classes), found.memorization_time.tolist(), strict=True)
+        ),
         "variances": dict(zip(map(str, found.classes), found.mixture.variances.tolist(), strict=True)),
     }
     footer = f"Equipoise {equipoise.__version__}. The theory and its limits: docs/theory-diffusion.md."
@@ -42,10 +44,10 @@ def build_prediction(found: PredictedOrder, about: str) -> Report:
 
 
 _METHOD = (
-    "The data enter a random-features score model only through the share, the variance and the centroid of each class, "
-    "in units of the data's overall standard deviation. Times are training times of that model, so orders and ratios "
-    "carry over to a network, and numbers of steps do not. Intervals hold the error of the model's random draws and "
-    "that of the data's statistics."
+    "The data enter a random-features score model only through the share, the variance and the centroid of each "
+    "class, in units of the data's overall standard deviation. Times are training times of that model, so orders "
+    "and ratios carry over to a network, and numbers of steps do not. Intervals hold the error of the model's "
+    "random draws and that of the data's statistics."
 )
 
 
@@ -90,7 +92,9 @@ def _variance_figure(found: PredictedOrder) -> Figure:
     )
     figure = new_figure(bars, x="mean variance of a coordinate within the class")
     figure.update_yaxes(type="category")
-    caption = "The leading factor: a class of higher variance is memorized earlier (the paper's Fig 21, left)."
+    caption = (
+        "The leading factor: a class of higher variance is memorized earlier (the paper's Fig 21, left)."
+    )
     return Figure(figure, caption, "Variance of each class", 140 + 34 * len(order))
 
 

@@ -127,6 +127,8 @@ def _from_pipeline(path: Path, n: int, stride: int | None, seed: int) -> Samples
             for start in range(0, n, _BATCH)
         ]
     except TypeError as error:
-        raise ValueError(f"{path} is not an unconditional pipeline, draw its samples yourself: {error}") from None
+        raise ValueError(
+            f"{path} is not an unconditional pipeline, draw its samples yourself: {error}"
+        ) from None
     images = np.concatenate(parts)
     return Samples(np.ascontiguousarray(np.moveaxis(images, 3, 1), dtype=np.float32), None, str(path))

@@ -32,7 +32,6 @@ from equipoise.theory.diffusion.prediction import (
 )
 
 
-
 def describe(data: LabeledImages) -> ClassMixture:
     """All that the theory needs to know of the images, in the units of the paper's descriptors."""
     return ClassMixture.from_data(data.images, data.labels, preprocess=unit_scale)

@@ -16,7 +16,9 @@ def test_centered_classes_against_instances():
     rf = RandomFeatures(ClassMixture([0.6, 0.4], [0.5, 0.25]), 0.01, 20, 8)
     found = rf.learning_curves(60, TIMES, 3, 0, matrices="equivalent", step=None)
     error = found.test_per_class_spread / np.sqrt(3)
-    np.testing.assert_array_less(np.abs(rf.limit_curves(TIMES).test_per_class - found.test_per_class), 4 * error + 1e-3)
+    np.testing.assert_array_less(
+        np.abs(rf.limit_curves(TIMES).test_per_class - found.test_per_class), 4 * error + 1e-3
+    )
 
 
 @pytest.mark.agreement
@@ -72,8 +74,13 @@ def test_more_than_three_spanned_dimensions():
 
 @pytest.mark.parametrize(
     ("variances", "norms", "reversed_"),
-    [((0.5, 0.25), (1, 1), False), ((0.5, 0.4), (1, 1), False), ((0.5, 0.45), (1, 1), True), ((0.5, 0.5), (1, 1.21), True)],
-)  # fmt: skip
+    [
+        ((0.5, 0.25), (1, 1), False),
+        ((0.5, 0.4), (1, 1), False),
+        ((0.5, 0.45), (1, 1), True),
+        ((0.5, 0.5), (1, 1.21), True),
+    ],
+)
 def test_result_3_where_scarcity_reverses_the_order_of_generalization(variances, norms, reversed_):
     """The paper says that undersampling the class of high variance makes the other one generalize first. In the
     limit this holds for variances up to about 10 % apart, and not for those of Figs 3 and 4."""
@@ -89,7 +96,9 @@ def test_result_3_where_scarcity_reverses_the_order_of_generalization(variances,
 
 def test_all_minima_of_a_test_error_are_told():
     mixture = ClassMixture([0.2, 0.8], [0.5, 0.25], np.eye(2))
-    first, second = RandomFeatures(mixture, 0.01, 60, 30).limit_curves(np.geomspace(0.03, 3, 30)).generalization_minima
+    first, second = (
+        RandomFeatures(mixture, 0.01, 60, 30).limit_curves(np.geomspace(0.03, 3, 30)).generalization_minima
+    )
     assert len(first) == 2  # the deeper one, at τ = 0.09, counts; the other is at 0.9
     assert first[0][1] < first[1][1]
     assert len(second) == 1

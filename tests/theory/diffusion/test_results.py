@@ -59,7 +59,9 @@ def test_result_2_fails_for_memorization_where_imbalance_outranks_the_centroid_n
     alike, longer, rarer = (
         curves(dimension=24, **case) for case in ({}, {"norms": (1.0, 2.25)}, {"weight": 0.8})
     )
-    shift = [abs(float(np.diff(found.memorization_time - alike.memorization_time)[0])) for found in (longer, rarer)]
+    shift = [
+        abs(float(np.diff(found.memorization_time - alike.memorization_time)[0])) for found in (longer, rarer)
+    ]
     assert shift[1] > 1.3 * shift[0]
 
 
@@ -174,7 +176,9 @@ def test_predicted_order_of_data_with_intervals(labeled):
 
 
 def test_pairs_are_models_of_their_own(labeled):
-    found = predict_order(*labeled, pairs=[("a", "c")], n_bootstrap=0, n_instances=1, dimension=16, random_state=0)
+    found = predict_order(
+        *labeled, pairs=[("a", "c")], n_bootstrap=0, n_instances=1, dimension=16, random_state=0
+    )
     together = predict_order(*labeled, n_bootstrap=0, n_instances=1, dimension=16, random_state=0)
     assert found.gap.shape == (1,)
     assert found.gap[0] < 0
@@ -195,7 +199,9 @@ def images_of(shares, seed=0):
     """Two classes of given centroids and spreads, 400 samples in given shares."""
     rng = np.random.default_rng(seed)
     counts = [round(400 * share) for share in shares]
-    centroids = np.vstack([np.r_[np.ones(10), np.zeros(20)], np.r_[np.zeros(5), 2 * np.ones(10), np.zeros(15)]])
+    centroids = np.vstack(
+        [np.r_[np.ones(10), np.zeros(20)], np.r_[np.zeros(5), 2 * np.ones(10), np.zeros(15)]]
+    )
     y = np.repeat(["a", "b"], counts)
     spread = np.where(y == "a", 0.6, 0.62)[:, None]
     return rng.normal(size=(400, 30)) * spread + centroids[(y == "b").astype(int)], y
@@ -215,16 +221,21 @@ def test_descriptors_do_not_depend_on_the_shares(share):
 def test_the_papers_sizes_are_the_default():
     defaults = {name: parameter.default for name, parameter in signature(predict_order).parameters.items()}
     size = defaults["dimension"]
-    assert (size, size * defaults["features_per_dim"], size * defaults["samples_per_dim"]) == (100, 10_000, 500)
+    assert (size, size * defaults["features_per_dim"], size * defaults["samples_per_dim"]) == (
+        100,
+        10_000,
+        500,
+    )
     assert defaults["threshold"] == 1.2
 
 
 def test_an_order_that_is_not_settled_is_a_tie():
     rng = np.random.default_rng(0)
     y = np.repeat(["a", "b", "c"], 150)
-    X = rng.normal(size=(450, 30)) * np.repeat([0.5, 0.5, 0.9], 150)[:, None] + np.repeat(np.eye(3), 150, 0)[
-        :, np.repeat([0, 1, 2], 10)
-    ]
+    X = (
+        rng.normal(size=(450, 30)) * np.repeat([0.5, 0.5, 0.9], 150)[:, None]
+        + np.repeat(np.eye(3), 150, 0)[:, np.repeat([0, 1, 2], 10)]
+    )
     found = predict_order(X, y, dimension=16, n_bootstrap=6, random_state=0)
     assert found.first("a", "b") is None
     assert found.first("b", "c") == found.first("c", "b") == "c"

@@ -1,4 +1,4 @@
-"""The scaling laws of Appendix F (Eqs 119–128, Fig 9) against the exact edges, with the ranges in which they hold."""
+"""The scaling laws of Appendix F (Eqs 119–128, Fig 9) against the exact edges, with their ranges."""
 
 import numpy as np
 import pytest

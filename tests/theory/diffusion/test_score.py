@@ -26,7 +26,9 @@ def test_the_trained_model_has_the_train_error_of_the_closed_form():
     """Eq 3 by Monte Carlo against the mean over instances of the learning curves."""
     n, t, tau, rng = 16, 0.2, 5.0, np.random.default_rng(0)
     X, _ = data(4 * n, n)
-    score = RandomFeaturesScore.train(X, diffusion_time=t, training_time=tau, features_per_dim=20, random_state=0)
+    score = RandomFeaturesScore.train(
+        X, diffusion_time=t, training_time=tau, features_per_dim=20, random_state=0
+    )
     delta, found = 1 - np.exp(-2 * t), []
     for _ in range(300):
         noise = rng.standard_normal(X.shape)
@@ -40,7 +42,9 @@ def test_training_goes_towards_the_true_score_and_then_away_to_the_samples():
     n, t = 12, 0.1
     X, _ = data(6 * n, n)
     fresh, _ = data(2000, n, seed=9)
-    noisy = np.exp(-t) * fresh + np.sqrt(1 - np.exp(-2 * t)) * np.random.default_rng(1).standard_normal(fresh.shape)
+    noisy = np.exp(-t) * fresh + np.sqrt(1 - np.exp(-2 * t)) * np.random.default_rng(1).standard_normal(
+        fresh.shape
+    )
     true = MixtureScore.of(MIX, n)(noisy, t)
     options = {"diffusion_time": t, "features_per_dim": 30, "random_state": 0}
     errors = [
@@ -61,7 +65,9 @@ def test_the_true_score_is_the_gradient_of_the_log_density():
         return np.log((MIX.weights * np.exp(-0.5 * (away**2).sum(2) / width) / width**2).sum(axis=1))
 
     h = 1e-5
-    numeric = np.stack([(log_density(x + h * e) - log_density(x - h * e)) / (2 * h) for e in np.eye(4)], axis=1)
+    numeric = np.stack(
+        [(log_density(x + h * e) - log_density(x - h * e)) / (2 * h) for e in np.eye(4)], axis=1
+    )
     np.testing.assert_allclose(score(x, t), numeric, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(score.responsibilities(x, t).sum(axis=1), 1)
 
@@ -89,7 +95,9 @@ def test_a_model_trained_too_long_draws_its_samples():
 
     def nearest(tau):
         scores = {
-            t: RandomFeaturesScore.train(X, diffusion_time=t, training_time=tau, features_per_dim=40, random_state=1)
+            t: RandomFeaturesScore.train(
+                X, diffusion_time=t, training_time=tau, features_per_dim=40, random_state=1
+            )
             for t in grid
         }
         drawn = sample_backwards(scores, 60, n, random_state=0)
@@ -104,7 +112,9 @@ def test_the_divergence_is_below_its_bound():
     times = np.linspace(1e-3, 6, 4000)
     width = variance * np.exp(-2 * times) + 1 - np.exp(-2 * times)
     found = 1.0
-    for h, w in zip(np.diff(times)[::-1], width[1:][::-1], strict=True):  # backwards: x ← x + h(x + 2s) + √(2h) z
+    for h, w in zip(
+        np.diff(times)[::-1], width[1:][::-1], strict=True
+    ):  # backwards: x ← x + h(x + 2s) + √(2h) z
         found = (1 + h * (1 - 2 * factor / w)) ** 2 * found + 2 * h
     ratio = variance / found
     divergence = 0.5 * n * (ratio - 1 - np.log(ratio))

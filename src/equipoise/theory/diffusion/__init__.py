@@ -26,9 +26,9 @@ from equipoise.theory.diffusion.spectrum import Spectrum
 __all__ = [
     "AsymptoticEdges",
     "Bulk",
+    "ClassMixture",
     "Coefficients",
     "Edges",
-    "ClassMixture",
     "LearningCurves",
     "MixtureScore",
     "Overlaps",

@@ -1,9 +1,10 @@
 """The edges of the spectrum for extensive centroids: where generalization and memorization part.
 
-Above the gap lies the bulk of N eigenvalues that carry the data's directions; below it all that tells samples apart.
-In the gap the solution of Eq 107 is real, so the ends of the gap, and the upper end of the spectrum, are where it
-ceases to be. The lower part has no lower edge: neurons whose projected centroids are large are saturated, their
-floor ς is arbitrarily small, and the density has a tail towards zero. So τ_mem⁽²⁾ is not defined, and nan.
+Above the gap lies the bulk of N eigenvalues that carry the data's directions; below it all that tells
+samples apart. In the gap the solution of Eq 107 is real, so the ends of the gap, and the upper end of the
+spectrum, are where it ceases to be. The lower part has no lower edge: neurons whose projected centroids are
+large are saturated, their floor ς is arbitrarily small, and the density has a tail towards zero. So
+τ_mem⁽²⁾ is not defined, and nan.
 """
 
 from __future__ import annotations

@@ -24,12 +24,19 @@ from scipy import linalg, special
 
 from equipoise._core.checks import FloatArray
 from equipoise._core.random import as_generator, derive_seed
-from equipoise.theory.diffusion.coefficients import Activation, Coefficients, coefficient_table, noise_variance
+from equipoise.theory.diffusion.coefficients import (
+    Activation,
+    Coefficients,
+    coefficient_table,
+    noise_variance,
+)
 from equipoise.theory.diffusion.mixture import ClassMixture
 
 _SERIES = 1e-4
 _MAX_ORDER = 6
-_FLOOR_COLUMNS = 1200  # up to so many, the subspace of the equivalent matrix resolves the floor to second order
+_FLOOR_COLUMNS = (
+    1200  # up to so many, the subspace of the equivalent matrix resolves the floor to second order
+)
 
 
 class Model(Protocol):

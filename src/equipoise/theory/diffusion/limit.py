@@ -1,26 +1,30 @@
-"""Errors in the limit of large dimension: the train error (Eqs 134 and 137), and the test error of each class, which the
-paper leaves to instances.
+"""Errors in the limit of large dimension: the train error (Eqs 134 and 137), and the test error of each
+class, which the paper leaves to instances.
 
-The train error is ∫dλ ρ_Ω(λ)(1 − e^{-4λτ})/λ up to a factor. As a function of T = 4τ that integral has the Laplace
-transform g_Ω(−s)/s, so it is the inverse transform of the resolvent itself, taken on a Talbot contour where the
-resolvent is smooth. No density, no edge and no grid enters, and narrow bulks cost nothing. Eq 137 prints γ̃_c where the
-derivation from Eqs 59 and 136 gives γ_c: V = √(Δ/N) e^t Σ_c b_c γ_c/σ_c W.
+The train error is ∫dλ ρ_Ω(λ)(1 − e^{-4λτ})/λ up to a factor. As a function of T = 4τ that integral has the
+Laplace transform g_Ω(−s)/s, so it is the inverse transform of the resolvent itself, taken on a Talbot
+contour where the resolvent is smooth. No density, no edge and no grid enters, and narrow bulks cost
+nothing. Eq 137 prints γ̃_c where the derivation from Eqs 59 and 136 gives γ_c: V = √(Δ/N) e^t Σ_c b_c
+γ_c/σ_c W.
 
-With a = Vᵀ f(U) the test error of class c is 1 + 1/N [Tr(a Ũ_c aᵀ) − 2 Tr(Ṽ_cᵀ aᵀ)] (Eq 133). The second term needs the
-resolvent of U once and follows from g^Ω; the first needs it twice, as Tr Vᵀ G(z₁) Ũ_c G(z₂) V with G(z) = (U − z)⁻¹.
+With a = Vᵀ f(U) the test error of class c is 1 + 1/N [Tr(a Ũ_c aᵀ) − 2 Tr(Ṽ_cᵀ aᵀ)] (Eq 133). The second
+term needs the resolvent of U once and follows from g^Ω; the first needs it twice, as Tr Vᵀ G(z₁) Ũ_c G(z₂)
+V with G(z) = (U − z)⁻¹.
 
-Two resolvents follow from the equations for one. In the block matrix U⊗1₂ + Ũ_c⊗E₁₂ with the spectral parameter
-diag(z₁, z₂), the inverse has the corner −G(z₁) Ũ_c G(z₂). The step from Eqs 92–102 to the deterministic equivalent
-holds for matrices too, as long as their order is kept. So every quantity of Eq 107 becomes an upper triangular 2×2
-matrix, whose diagonal holds the known solutions at z₁ and z₂, and whose corner, marked by a prime, solves linear equations:
+Two resolvents follow from the equations for one. In the block matrix U⊗1₂ + Ũ_c⊗E₁₂ with the spectral
+parameter diag(z₁, z₂), the inverse has the corner −G(z₁) Ũ_c G(z₂). The step from Eqs 92–102 to the
+deterministic equivalent holds for matrices too, as long as their order is kept. So every quantity of Eq 107
+becomes an upper triangular 2×2 matrix, whose diagonal holds the known solutions at z₁ and z₂, and whose
+corner, marked by a prime, solves linear equations:
 
     Q' = −Q₁ [d_c + Σ b h² s' + γᵀY'γ] Q₂,       T' = E[γγᵀQ'],    g_h' = E[h²Q'],
     s' = −χ_pm s₁s₂ (diag Ω' + g_h'),            A' = diag(b s') + (Γ_c e^t/σ_c)² e_c e_cᵀ,
     Y' = L₁A'L₂ᵀ − χ_p Y₁T'Y₂,                   Ω' = L₁ᵀT'L₂ − χ_p Ω₁A'Ω₂,       L = (1 + χ_p A T)⁻¹,
 
-with d_c = β̃_c − α_c² − γ̃_c², the part of Ũ_c that is diagonal. Its part α_cα_cᵀ has rank one and drops out as N → ∞: the
-outlier of U in its direction, of order P, suppresses it. Then 1/N Tr Vᵀ G₁ Ũ_c G₂ V = −χ_p Σ_ab v_a v_b Ω'_ab with
-v_a = √Δ e^t b_a/σ_a. Both f are inverse Laplace transforms of resolvents, each on a Talbot contour.
+with d_c = β̃_c − α_c² − γ̃_c², the part of Ũ_c that is diagonal. Its part α_cα_cᵀ has rank one and drops
+out as N → ∞: the outlier of U in its direction, of order P, suppresses it. Then 1/N Tr Vᵀ G₁ Ũ_c G₂ V =
+−χ_p Σ_ab v_a v_b Ω'_ab with v_a = √Δ e^t b_a/σ_a. Both f are inverse Laplace transforms of resolvents, each
+on a Talbot contour.
 """
 
 from __future__ import annotations
@@ -120,7 +124,7 @@ class LimitErrors:
         return errors
 
     def _follow(self, times: FloatArray) -> Iterator[tuple[int, _Point, ComplexArray]]:
-        """The solution on the contour of each time. Each starts from that of an earlier one, where |z| is larger."""
+        """The solution on the contour of each time, started from that of an earlier one, where |z| is larger."""
         unknowns = self.system.start(_NODES)
         reached = min(_EARLY, float(times.min()))
         for k in np.argsort(times):
@@ -167,9 +171,9 @@ class LimitErrors:
         k = self.psi.shape[1]
         products = (self.psi[:, :, None] * self.psi_d[:, None, :]).reshape(len(self.psi), k * k)
         gain = (both @ products).reshape(-1, k, k)  # how (s', Y') move (g_h', T')
-        source = (both @ (self.psi[:, :, None] * self.diagonal[:, None, :]).reshape(len(self.psi), -1)).reshape(
-            -1, k, c
-        )
+        source = (
+            both @ (self.psi[:, :, None] * self.diagonal[:, None, :]).reshape(len(self.psi), -1)
+        ).reshape(-1, k, c)
         by_moments, by_strength = self._responses(one, two)
         stretched = by_strength * self.stretch  # A' = (Γ_c e^t/σ_c)² e_c e_cᵀ
         system_matrix = np.eye(k) + by_moments @ gain
@@ -198,13 +202,20 @@ class LimitErrors:
         by_strength = np.zeros((n, k, c), dtype=complex)
         for i in range(c):
             by_strength[:, :c, i] = -chi * damping * one.omega[:, :, i] * two.omega[:, i, :]
-            by_strength[:, c:, i] = system.upper(_symmetric(one.left[:, :, i, None] * two.left[:, None, :, i]))
+            by_strength[:, c:, i] = system.upper(
+                _symmetric(one.left[:, :, i, None] * two.left[:, None, :, i])
+            )
         return by_moments, by_strength
 
-    def _readout(self, one: _Point, two: _Point, moments: ComplexArray, strength: ComplexArray) -> ComplexArray:
+    def _readout(
+        self, one: _Point, two: _Point, moments: ComplexArray, strength: ComplexArray
+    ) -> ComplexArray:
         """−χ_p vᵀ Ω' v for each class."""
         system, c = self.system, self.system.b.size
-        left, right = np.einsum("zab,b->za", one.left, self.readout), np.einsum("zab,b->za", two.left, self.readout)
+        left, right = (
+            np.einsum("zab,b->za", one.left, self.readout),
+            np.einsum("zab,b->za", two.left, self.readout),
+        )
         t = system.matrix(np.moveaxis(moments[:, c:], 1, 2))  # (n, class, C, C)
         projected = np.einsum("za,zkab,zb->zk", left, t, right)
         first, second = one.omega @ self.readout, two.omega @ self.readout

@@ -210,7 +210,11 @@ class RandomFeatures:
         array([[0.964, 1.004],
                [0.949, 0.937]])
         """
-        tau = np.geomspace(1e-3, 1e3, 120) if times is None else np.atleast_1d(check_positive("times", times)).ravel()
+        tau = (
+            np.geomspace(1e-3, 1e3, 120)
+            if times is None
+            else np.atleast_1d(check_positive("times", times)).ravel()
+        )
         self._need_overparametrization()
         shares = None if sample_shares is None else check_shares(sample_shares, self.mixture.n_classes)
         errors = LimitErrors(self, shares)

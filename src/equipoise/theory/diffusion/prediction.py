@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -82,7 +82,7 @@ class PredictedOrder:
         """The order as a chain, in which ``≈`` joins neighbors that cannot be told apart."""
         order = self.order
         words = [str(order[0])]
-        for before, after in zip(order[:-1], order[1:], strict=True):
+        for before, after in pairwise(order):
             known = (before, after) in self.pairs or (after, before) in self.pairs
             settled = known and self.first(before, after) is not None
             words.append(f"{'→' if settled else '≈'} {after}")
@@ -141,7 +141,7 @@ def predict_order(
     pairs : None for one model of all classes; "all", or a list of pairs, for a model of each pair alone with the
         shares that the two have in the data, as in Fig 6
     diffusion_time, features_per_dim, samples_per_dim, dimension : the random-features model; the defaults are the
-        paper's P = 10000, N = 100 and M = 500, which takes a few seconds for each instance of a pair of classes. With
+        paper's P = 10000, N = 100 and M = 500, a few seconds for each instance of a pair of classes. With
         ``dimension=None`` the limit of large dimension is computed, which has no randomness of its own
     n_instances : draws of the model, at least two for intervals
     n_bootstrap : resamples of the data; with 0 the intervals hold the model's randomness only

@@ -2,18 +2,21 @@
 
     s(x | A, W) = A φ(W x/√N)                                                        (Eq 4)
 
-at one diffusion time, trained by gradient flow for a training time τ from A = 0 (Eq 6), with the diffusion noise averaged
-exactly. Beside it stands the true score of a Gaussian mixture (Eq 141) with the domains of its classes (Eqs 142–144).
+at one diffusion time, trained by gradient flow for a training time τ from A = 0 (Eq 6), with the diffusion
+noise averaged exactly. Beside it stands the true score of a Gaussian mixture (Eq 141) with the domains of
+its classes (Eqs 142–144).
 
-Eq 2 prints −(x + s) for the backward drift. For the forward process of Eq 1, whose noise is √2 dB, it is −(x + 2s). For the
-same reason the bound of Eq 139 has N where N/2 is printed: by Girsanov's theorem the divergence of the two backward
-processes is ½∫ E‖2(s − s*)‖²/2 dt = N ∫ E_score dt, and that of their ends is not larger.
+Eq 2 prints −(x + s) for the backward drift. For the forward process of Eq 1, whose noise is √2 dB, it is
+−(x + 2s). For the same reason the bound of Eq 139 has N where N/2 is printed: by Girsanov's theorem the
+divergence of the two backward processes is ½∫ E‖2(s − s*)‖²/2 dt = N ∫ E_score dt, and that of their ends
+is not larger.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -120,9 +123,9 @@ class MixtureScore:
 
     Examples
     --------
-    >>> score = MixtureScore(np.array([0.5, 0.5]), np.array([0.1, 0.1]), np.array([[3.0, 3.0], [-3.0, -3.0]]))
-    >>> score([[3.0, 3.0]], 1e-6).round(4).tolist(), score.responsibilities([[3.0, 3.0]], 0.1).round(3).tolist()
-    ([[-0.0, -0.0]], [[1.0, 0.0]])
+    >>> score = MixtureScore(np.array([0.5, 0.5]), np.array([0.1, 0.1]), np.array([[3.0, 3.0], [-3.0,
+    -3.0]])) >>> score([[3.0, 3.0]], 1e-6).round(4).tolist(), score.responsibilities([[3.0, 3.0]],
+    0.1).round(3).tolist() ([[-0.0, -0.0]], [[1.0, 0.0]])
     """
 
     weights: FloatArray
@@ -184,7 +187,8 @@ def sample_backwards(
 
     Notes
     -----
-    Over a step h the score is held fixed and the rest is integrated exactly: x ← e^h x + 2(e^h − 1) s(x) + √(e^{2h} − 1) z.
+    Over a step h the score is held fixed and the rest is integrated exactly: x ← e^h x + 2(e^h − 1) s(x) +
+    √(e^{2h} − 1) z.
 
     Examples
     --------
@@ -200,14 +204,18 @@ def sample_backwards(
     check_positive("diffusion times", times)
     rng = as_generator(random_state)
     x = rng.standard_normal((n, dimension))
-    for now, then in zip(times[:-1], times[1:], strict=True):
+    for now, then in pairwise(times):
         h = now - then
-        x = np.exp(h) * x + 2 * np.expm1(h) * scores[now](x) + np.sqrt(np.expm1(2 * h)) * rng.standard_normal(x.shape)
+        x = (
+            np.exp(h) * x
+            + 2 * np.expm1(h) * scores[now](x)
+            + np.sqrt(np.expm1(2 * h)) * rng.standard_normal(x.shape)
+        )
     return np.asarray(x)
 
 
 def divergence_bound(diffusion_times: npt.ArrayLike, score_errors: npt.ArrayLike, dimension: int) -> float:
-    """An upper bound of the divergence of the samples from the data, N ∫ E_score(t) dt (Eqs 139–140, with their factor mended).
+    """An upper bound of the divergence of samples from data, N ∫ E_score(t) dt (Eqs 139–140, factor mended).
 
     Parameters
     ----------

@@ -131,7 +131,9 @@ def solve_resolvents(
     """g and g_Ω at x = z − ς, real or with Im z > 0, with a status and the last relative step of each."""
     x = np.asarray(x)
     near = _NEAR * min(1.0, float(np.abs(x).min(initial=1.0)))
-    stations = np.geomspace(_FAR, max(near, 1e-300), 1 + int(_PER_DECADE * np.log10(_FAR / max(near, 1e-300))))
+    stations = np.geomspace(
+        _FAR, max(near, 1e-300), 1 + int(_PER_DECADE * np.log10(_FAR / max(near, 1e-300)))
+    )
     g = -1 / (x + 1j * _FAR)
     w = g.copy()
     error = np.full(x.shape, np.inf)
