@@ -36,7 +36,9 @@ def main() -> None:
 
     options = {**reading, "preset": "tiny", "steps": STEPS, "batch_size": 36, "n_samples": 24, "stride": 8}
     training_runs.start_run(place / "digits.npz", place / "run", options)
-    folder = training_runs.resume_run(place / "run", {"steps": 2 * STEPS})  # also after a kill; to the same bits
+    folder = training_runs.resume_run(
+        place / "run", {"steps": 2 * STEPS}
+    )  # also after a kill; to the same bits
     folder = training_runs.look_again(place / "run", n_samples=40, second="class")
 
     clock = read_clock(folder.table(), folder.names)

@@ -116,9 +116,9 @@ SPEC = Spec(
     differs=(
         "All nine pairs are solved in the limit of large dimension, which the paper does not have. Instances of "
         "the paper's size (P = 10000, N = 100, M = 500) are drawn for the four pairs whose signs are hard to tell, "
-        "20 instead of 10 of them; --size paper draws all nine. All 6000 training images of each "
-        "class at 28×28 describe it, in units of the pair's standard deviation. The DDPM's side of the figure needs training: the study "
-        "diffusion-clock has it at a small size."
+        "20 instead of 10 of them; --size paper draws all nine. All 6000 training images of each class at 28×28 "
+        "describe it, in units of the pair's standard deviation. The DDPM's side of the figure needs training: "
+        "the study diffusion-clock has it at a small size."
     ),
     requires_data=("fashion-mnist",),
 )
