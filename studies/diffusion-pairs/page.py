@@ -97,7 +97,10 @@ def _signs_table(limit: pd.DataFrame, drawn: pd.DataFrame, spec: Spec) -> Table:
         ]
     columns = ["sign", "the paper", "size", *(f"threshold {t:g}" for t in THRESHOLDS)]
     return Table(
-        columns, rows, "Gaps in training time τ; for instances with the standard error of their mean."
+        columns,
+        rows,
+        "Gaps in training time τ; for instances with the standard error of their mean. Those of the limit are read off a grid "
+        "of times by linear interpolation, which is good to about 0.01.",
     )
 
 
