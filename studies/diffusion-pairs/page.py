@@ -99,8 +99,8 @@ def _signs_table(limit: pd.DataFrame, drawn: pd.DataFrame, spec: Spec) -> Table:
     return Table(
         columns,
         rows,
-        "Gaps in training time τ; for instances with the standard error of their mean. Those of the limit are read off a grid "
-        "of times by linear interpolation, which is good to about 0.01.",
+        "Gaps in training time τ; for instances with the standard error of their mean. Those of the "
+        "limit are read off a grid of times by linear interpolation, which is good to about 0.01.",
     )
 
 
