@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -126,7 +127,7 @@ def _share(estimate: Estimate) -> str:
 def audit_copies(
     samples: npt.ArrayLike,
     training: LabeledImages,
-    labels: Sequence[str] | npt.NDArray[np.str_] | None = None,
+    labels: Sequence[str] | npt.NDArray[Any] | None = None,
     *,
     assign: str | None = None,
     threshold: float = 1 / 3,
@@ -239,7 +240,11 @@ def _without_duplicates(training: LabeledImages) -> LabeledImages:
 
 
 def _codes(
-    samples: Pixels, training: LabeledImages, labels: Sequence[str] | None, assign: str | None, seed: int
+    samples: Pixels,
+    training: LabeledImages,
+    labels: Sequence[str] | npt.NDArray[Any] | None,
+    assign: str | None,
+    seed: int,
 ) -> tuple[IntArray, str]:
     if labels is not None:
         check_same_length(samples=samples, labels=labels)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -111,7 +112,7 @@ def _drawn(model: Any, n: int, stride: int | None, seed: int, source: str) -> Sa
 def _from_pipeline(path: Path, n: int, stride: int | None, seed: int) -> Samples:
     """Samples of an unconditional diffusers pipeline on this machine; its weights must be safetensors."""
     try:
-        import diffusers
+        diffusers: Any = importlib.import_module("diffusers")
     except ImportError as error:
         raise ImportError(f"{path} is a diffusers pipeline: pip install diffusers") from error
     import torch

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -274,7 +275,7 @@ def class_errors(basis: FloatArray, mixing: FloatArray, classes: Iterable[Popula
         projected = (rows @ population.factor).reshape(rank, -1)
         quadratic = projected @ projected.T + _weighted_gram(basis, population.diagonal)
         if population.rest is not None:
-            cast = rows.astype(population.rest.dtype, copy=False)
+            cast: Any = rows.astype(population.rest.dtype, copy=False)
             quadratic += cast.reshape(rank, n * p) @ (cast @ population.rest).reshape(rank, n * p).T
         linear = basis.reshape(rank, n * p) @ population.readout.T.ravel()
         square = np.einsum("kt,kl,lt->t", mixing, quadratic, mixing, optimize=True)
