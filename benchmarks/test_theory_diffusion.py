@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from equipoise.theory.diffusion import GaussianMixture, RandomFeatures
+from equipoise.theory.diffusion import ClassMixture, RandomFeatures
 
 
 def processor_seconds(work, repeats=1):
@@ -25,7 +25,7 @@ def symmetric(size):
 
 
 def test_spectrum_on_ten_thousand_points_against_twenty_eigenvalue_solves():
-    rf = RandomFeatures(GaussianMixture([0.5, 0.5], [0.5, 0.25]), 0.001, 60, 30)
+    rf = RandomFeatures(ClassMixture([0.5, 0.5], [0.5, 0.25]), 0.001, 60, 30)
     grid = np.geomspace(1e-8, 1e2, 10_000)
     matrix = symmetric(1000)
     solve = processor_seconds(lambda: np.linalg.eigvalsh(matrix), 5)
@@ -37,7 +37,7 @@ def test_spectrum_on_ten_thousand_points_against_twenty_eigenvalue_solves():
 @pytest.mark.timeout(3600)
 def test_learning_curves_of_the_paper_against_one_diagonalization():
     """P = 6000, N = 100, M = 3000, both classes, 600 times: at most 1.5 dense eigh, below 4 GiB."""
-    mixture = GaussianMixture([0.5, 0.5], [0.5, 0.25], np.eye(2))
+    mixture = ClassMixture([0.5, 0.5], [0.5, 0.25], np.eye(2))
     rf = RandomFeatures(mixture, 0.01, features_per_dim=60, samples_per_dim=30)
     times = np.geomspace(1e-3, 1e2, 600)
     ours = processor_seconds(lambda: rf.learning_curves(100, times, random_state=0, verbose=False))

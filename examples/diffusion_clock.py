@@ -17,10 +17,10 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from equipoise.datasets import read_labeled_images
-from equipoise.generative import DDPM, jobs
+from equipoise.generative import DDPM, training_runs
 from equipoise.generative.clock import in_words, read_clock
 from equipoise.generative.page import write_report
-from equipoise.generative.prescribed import prescribe
+from equipoise.generative.theory_advice import prescribe
 
 STEPS = 60
 
@@ -35,9 +35,11 @@ def main() -> None:
     print(prescribe(data).in_words(data.classes))  # what `train --equalize` would do
 
     options = {**reading, "preset": "tiny", "steps": STEPS, "batch_size": 36, "n_samples": 24, "stride": 8}
-    jobs.start(place / "digits.npz", place / "run", options)
-    folder = jobs.resume(place / "run", {"steps": 2 * STEPS})  # also after a kill; to the same bits
-    folder = jobs.monitor(place / "run", n_samples=40, second="class")
+    training_runs.start_run(place / "digits.npz", place / "run", options)
+    folder = training_runs.resume_run(
+        place / "run", {"steps": 2 * STEPS}
+    )  # also after a kill; to the same bits
+    folder = training_runs.look_again(place / "run", n_samples=40, second="class")
 
     clock = read_clock(folder.table(), folder.names)
     print("\n".join(in_words(clock)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from equipoise.theory.diffusion import (
-    GaussianMixture,
+    ClassMixture,
     RandomFeatures,
     equalizing_weights,
     predict_order,
@@ -14,7 +14,7 @@ from equipoise.theory.diffusion import (
 
 
 def main() -> None:
-    mix = GaussianMixture(weights=[0.5, 0.5], variances=[0.5, 0.25])
+    mix = ClassMixture(weights=[0.5, 0.5], variances=[0.5, 0.25])
     rf = RandomFeatures(mix, diffusion_time=0.001, features_per_dim=60, samples_per_dim=30)
     edges, times = rf.edges(), rf.timescales()
     print("bulks:", ", ".join(f"[{b.lower:.4g}, {b.upper:.4g}] with {b.mass:.1%}" for b in edges.bulks))
@@ -28,8 +28,11 @@ def main() -> None:
     ):
         print(f"class {name}: best at τ = {general:.3g}, memorized at τ = {memory:.3g}")
 
-    rare = GaussianMixture(weights=[0.999, 0.001], variances=[0.5, 0.5], centroid_gram=np.eye(2))
-    print("speciation times of a majority and a rare class:", speciation_time(rare, 1000, 2.0).round(2))
+    rare = ClassMixture(weights=[0.999, 0.001], variances=[0.5, 0.5], centroid_gram=np.eye(2))
+    print(
+        "speciation times of a majority and a rare class:",
+        speciation_time(rare, 1000, 2.0).appearance.round(2),
+    )
 
     rng = np.random.default_rng(0)
     X = (
@@ -37,13 +40,10 @@ def main() -> None:
         + np.repeat([0.5, -0.5], 200)[:, None]
     )
     y = np.repeat(["varied", "uniform"], 200)
-    order = predict_order(X, y, n_bootstrap=5, random_state=0)
-    (first, second), gap = order.pairs[0], order.gap[0]
-    interval = f"{order.gap_lower[0]:.1f} to {order.gap_upper[0]:.1f}"
-    print("memorized in the order", " → ".join(order.order))
-    print(f"{first} is memorized {gap:.1f} ({interval}) after {second}")
+    order = predict_order(X, y, dimension=32, n_bootstrap=5, random_state=0)
+    print(order)
 
-    close = GaussianMixture(weights=[0.5, 0.5], variances=[0.5, 0.4], centroid_gram=np.eye(2))
+    close = ClassMixture(weights=[0.5, 0.5], variances=[0.5, 0.4], centroid_gram=np.eye(2))
     model = RandomFeatures(close, diffusion_time=0.01, features_per_dim=30, samples_per_dim=15)
     found = equalizing_weights(model, "memorization", dimension=10, n_instances=1, random_state=0)
     print("weights that equalize memorization:", found.value.weights.round(3), found.status)

@@ -21,10 +21,10 @@ def run_cell(
 ) -> dict[str, Any]:
     import numpy as np
 
-    from equipoise.theory.diffusion import GaussianMixture, RandomFeatures
+    from equipoise.theory.diffusion import ClassMixture, RandomFeatures
 
     variances, gram = SETTINGS[disparity]
-    model = RandomFeatures(GaussianMixture([weight, 1 - weight], variances, gram), diffusion_time, 60, 30)
+    model = RandomFeatures(ClassMixture([weight, 1 - weight], variances, gram), diffusion_time, 60, 30)
     times = np.geomspace(1e-3, 3e3, 300)
     curves = model.learning_curves(dimension, times, random_state=seed, matrices=matrices, step=None)
     general, memory = curves.generalization_time, curves.memorization_time

@@ -14,9 +14,9 @@ def run_cell(
     features_per_dim: float,
     samples_per_dim: float,
 ) -> dict[str, float]:
-    from equipoise.theory.diffusion import GaussianMixture, RandomFeatures
+    from equipoise.theory.diffusion import ClassMixture, RandomFeatures
 
-    mixture = GaussianMixture([weight, 1 - weight], [0.5, 0.5 * variance_ratio])
+    mixture = ClassMixture([weight, 1 - weight], [0.5, 0.5 * variance_ratio])
     model = RandomFeatures(mixture, diffusion_time, features_per_dim, samples_per_dim)
     edges, times = model.edges(), model.timescales()
     return {

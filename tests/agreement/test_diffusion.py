@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 
 from equipoise.datasets import load_fashion_mnist
-from equipoise.theory.diffusion import GaussianMixture, RandomFeatures, predict_order
+from equipoise.theory.diffusion import ClassMixture, RandomFeatures, predict_order
 from equipoise.theory.diffusion.centroids import ExtensiveModel, solve
 from equipoise.theory.diffusion.instances import draw, equivalent_matrix
 
 pytestmark = pytest.mark.agreement
 
-CENTERED = RandomFeatures(GaussianMixture([0.5, 0.5], [0.5, 0.25]), 0.01, 30, 15)
-TWO = RandomFeatures(GaussianMixture([0.6, 0.4], [0.5, 0.25], [[1, 0.3], [0.3, 1.5]]), 0.01, 20, 10)
+CENTERED = RandomFeatures(ClassMixture([0.5, 0.5], [0.5, 0.25]), 0.01, 30, 15)
+TWO = RandomFeatures(ClassMixture([0.6, 0.4], [0.5, 0.25], [[1, 0.3], [0.3, 1.5]]), 0.01, 20, 10)
 THREE = RandomFeatures(
-    GaussianMixture([0.5, 0.3, 0.2], [0.5, 0.3, 0.8], [[1, 0.2, 0], [0.2, 0.6, -0.1], [0, -0.1, 1.2]]),
+    ClassMixture([0.5, 0.3, 0.2], [0.5, 0.3, 0.8], [[1, 0.2, 0], [0.2, 0.6, -0.1], [0, -0.1, 1.2]]),
     0.01,
     20,
     10,

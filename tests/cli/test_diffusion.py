@@ -27,15 +27,15 @@ def write_images(path, names=("busy", EVIL), n=20, size=8, seed=0):
 @pytest.fixture(scope="module", autouse=True)
 def quick_theory():
     """The theory's bootstrap is tested in its own room, and takes seconds."""
-    from equipoise.generative import readings
+    from equipoise.generative import run_summary
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(readings, "predict", functools.partial(_predict_quickly, readings.predict))
+        patched.setattr(run_summary, "predict", functools.partial(_predict_quickly, run_summary.predict))
         yield
 
 
 def _predict_quickly(predict, *args, **options):
-    return predict(*args, **{**options, "n_bootstrap": 0})
+    return predict(*args, **{**options, "n_bootstrap": 0, "dimension": 16})
 
 
 @pytest.fixture(scope="module")
@@ -76,8 +76,8 @@ def test_a_run_says_what_it_found_and_leaves_checkpoints_that_load(made, capsys)
     said = capsys.readouterr().out
     assert "40 images of 8×8" in said
     assert "step 30 of 30: copies" in said
-    assert "memorised" in said
-    assert "Every class generalises from" in said or "is still falling at the end" in said
+    assert "memorized" in said
+    assert "Every class generalizes from" in said or "is still falling at the end" in said
     assert f"Report:     {out / 'report.html'}" in said
     for name in ("images.npz", "looks/step-0000030.npz", "checkpoints/step-0000030/tensors.safetensors"):
         assert contents(out).keys() >= {type(out)(name)}
@@ -259,7 +259,7 @@ def test_the_page_shows_samples_times_and_theory_and_escapes(made):
     assert EVIL not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert "data:image/svg+xml;base64," in page
-    for word in ("Verdict", "Samples", "Theory", "generalises from", "predicted place", "measured place"):
+    for word in ("Verdict", "Samples", "Theory", "generalizes from", "predicted place", "measured place"):
         assert word in page
 
 
@@ -340,7 +340,7 @@ def test_shares_by_hand_and_by_prescription(made, capsys):
     )
 
 
-def test_stopping_when_the_first_class_is_memorised(tmp_path, capsys, monkeypatch):
+def test_stopping_when_the_first_class_is_memorized(tmp_path, capsys, monkeypatch):
     """Planted: from the second look on, the samples are the training images of class b with a little noise."""
     data = write_images(tmp_path / "few.npz", names=("a", "b"), n=10)
     with np.load(data) as arrays:
@@ -363,12 +363,12 @@ def test_stopping_when_the_first_class_is_memorised(tmp_path, capsys, monkeypatc
 
     monkeypatch.setattr(monitor, "sample", planted)
     out = tmp_path / "run"
-    quick = [*QUICK, "--conditional", "--held-out", "0", "--stop", "first-memorised"]
+    quick = [*QUICK, "--conditional", "--held-out", "0", "--stop", "first-memorized"]
     assert main(["diffusion", "train", data, "--out", str(out), *quick]) == 0
     said = capsys.readouterr().out
     assert len(looks) == 2
     assert not (out / "checkpoints" / "step-0000030").exists()
-    assert "'b' is memorised first" in said
+    assert "'b' is memorized first" in said
     assert "'a' not within 22 steps" in said
     assert f"Checkpoint: {out / 'checkpoints' / 'step-0000010'}" in said
     page = (out / "report.html").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from equipoise.generative.clock import in_words, read_clock
-from equipoise.generative.jobs import look_steps
+from equipoise.generative.training_runs import look_steps
 
 STEPS = np.array([10, 100, 1000, 10000])
 
@@ -33,11 +33,11 @@ def test_the_first_class_the_window_and_the_checkpoint():
     assert clock.memorized[0].value == pytest.approx(closes)
     assert clock.memorized[0].low < closes < clock.memorized[0].high
     assert clock.window is not None
-    assert not clock.window.is_open, "the shoe generalises only at step 1000"
+    assert not clock.window.is_open, "the shoe generalizes only at step 1000"
     assert clock.advised == 100
     words = " ".join(in_words(clock))
-    assert "'bag' is memorised first" in words
-    assert "There is no window: 'shoe' generalises only at step 1,000" in words
+    assert "'bag' is memorized first" in words
+    assert "There is no window: 'shoe' generalizes only at step 1,000" in words
     assert "Use the checkpoint of step 100, the best for all classes before" in words
 
 
@@ -66,7 +66,7 @@ def test_nothing_memorized_and_everything_at_once():
     assert np.isinf(clock.memorized[0].value)
     assert np.isnan(clock.gaps["a", "b"].value)
     assert (
-        "No class is memorised within 10,000 steps (most copies at the end: 10% of 'b')" in in_words(clock)[0]
+        "No class is memorized within 10,000 steps (most copies at the end: 10% of 'b')" in in_words(clock)[0]
     )
     falling = read_clock(table([[0] * 4] * 2, [[4, 3, 2, 1], [2, 1, 1, 1]]), ["a", "b"])
     assert (

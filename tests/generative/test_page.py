@@ -12,13 +12,13 @@ import pytest
 import torch
 
 from equipoise.datasets import LabeledImages
-from equipoise.generative import jobs, prescribed, readings
+from equipoise.generative import run_summary, theory_advice, training_runs
 from equipoise.generative.folder import RunFolder
 from equipoise.generative.memorization import nearest_two
 from equipoise.generative.monitor import Look
 from equipoise.generative.page import build_report, write_report
-from equipoise.generative.readings import read_run
-from equipoise.generative.together import gap_points
+from equipoise.generative.run_comparison import gap_points
+from equipoise.generative.run_summary import summarize_run
 
 EVIL = "<img src=x onerror='window.broken=1'>"
 STEPS = [10, 100, 1000, 10000]
@@ -27,11 +27,11 @@ BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "
 
 @pytest.fixture(autouse=True)
 def quick_theory(monkeypatch):
-    monkeypatch.setattr(readings, "predict", functools.partial(_quickly, prescribed.predict))
+    monkeypatch.setattr(run_summary, "predict", functools.partial(_quickly, theory_advice.predict))
 
 
 def _quickly(predict, *args, **options):
-    return predict(*args, **{**options, "n_bootstrap": 0})
+    return predict(*args, **{**options, "n_bootstrap": 0, "dimension": 16})
 
 
 def planted(path, spreads, fractions, counts=None, **settings):
@@ -43,8 +43,13 @@ def planted(path, spreads, fractions, counts=None, **settings):
     spread = np.array([spreads[name] for name in names])[codes]
     images = (rng.normal(size=(len(codes), 1, 6, 6)) * spread[:, None, None, None]).astype(np.float32)
     data = LabeledImages(images, codes, tuple(names), path.name)
-    chosen = {**jobs._settings({"preset": "tiny", "held_out_fraction": 0.0}), **settings}
-    record = {"settings": chosen, "data": jobs._description(data), "reading": {}, "prescription": None}
+    chosen = {**training_runs._settings({"preset": "tiny", "held_out_fraction": 0.0}), **settings}
+    record = {
+        "settings": chosen,
+        "data": training_runs._description(data),
+        "reading": {},
+        "prescription": None,
+    }
     folder = RunFolder.create(path, record, data)
     seen = SimpleNamespace(scale_=1.0, mean_=np.zeros((1, 6, 6)))
     for at, step in enumerate(STEPS):
@@ -76,22 +81,22 @@ def pair(path, partner, spread, curve, **more):
 
 def test_the_clock_of_a_run_sets_the_shares_of_the_next(tmp_path):
     folder = pair(tmp_path / "a", "wild", 1.0, EARLY)
-    shares = jobs._evened(folder, folder.images())
+    shares = training_runs._evened(folder, folder.images())
     assert shares.tolist() == pytest.approx([10 / 11, 1 / 11]), "calm is memorized ten times later"
     unequal = pair(tmp_path / "b", "wild", 1.0, EARLY, class_shares=[0.8, 0.2])
-    assert jobs._evened(unequal, unequal.images())[0] == pytest.approx(40 / 41)
+    assert training_runs._evened(unequal, unequal.images())[0] == pytest.approx(40 / 41)
     never = planted(tmp_path / "c", {"calm": 0.3, "wild": 1.0}, {"calm": NEVER, "wild": EARLY})
     with pytest.raises(ValueError, match="calm was not memorized, so there is no time to even out"):
-        jobs._evened(never, never.images())
+        training_runs._evened(never, never.images())
     with pytest.raises(ValueError, match="has the classes calm, wild; these images have brisk, calm"):
-        jobs._evened(folder, pair(tmp_path / "d", "brisk", 0.5, LATE).images())
+        training_runs._evened(folder, pair(tmp_path / "d", "brisk", 0.5, LATE).images())
 
 
 def test_gaps_are_measured_from_the_class_that_varies_least_in_all_runs(tmp_path):
     runs = [
-        read_run(pair(tmp_path / "a", "wild", 1.0, EARLY)),
-        read_run(pair(tmp_path / "b", "brisk", 0.5, LATE)),
-        read_run(pair(tmp_path / "c", "wild", 1.0, EARLY, counts={"calm": 18, "wild": 6})),
+        summarize_run(pair(tmp_path / "a", "wild", 1.0, EARLY)),
+        summarize_run(pair(tmp_path / "b", "brisk", 0.5, LATE)),
+        summarize_run(pair(tmp_path / "c", "wild", 1.0, EARLY, counts={"calm": 18, "wild": 6})),
     ]
     points = gap_points(runs)
     assert [p.reference for p in points] == ["calm"] * 3
@@ -110,36 +115,36 @@ def test_gaps_are_measured_from_the_class_that_varies_least_in_all_runs(tmp_path
 
 def test_a_gap_that_the_run_did_not_see_the_end_of_is_at_least_so_long(tmp_path):
     folder = planted(tmp_path / "a", {"calm": 0.3, "wild": 1.0}, {"calm": NEVER, "wild": EARLY})
-    (point,) = gap_points([read_run(folder)])
+    (point,) = gap_points([summarize_run(folder)])
     assert point.censored
     assert point.gap == pytest.approx(10000 - 100 * 10 ** (1 / 3))
     none = planted(tmp_path / "b", {"calm": 0.3, "wild": 1.0}, {"calm": NEVER, "wild": NEVER})
-    assert gap_points([read_run(none)]) == []
-    page = build_report([read_run(folder), read_run(none)]).to_markdown()
+    assert gap_points([summarize_run(none)]) == []
+    page = build_report([summarize_run(folder), summarize_run(none)]).to_markdown()
     assert "at least 9,785" in page
-    assert "neither is memorised within the run" in page
+    assert "neither is memorized within the run" in page
 
 
 def test_the_shares_drawn_count_and_not_those_of_the_data(tmp_path):
     folder = pair(tmp_path / "a", "wild", 1.0, EARLY, class_shares=[0.8, 0.2])
-    (point,) = gap_points([read_run(folder)])
+    (point,) = gap_points([summarize_run(folder)])
     assert point.share == pytest.approx(0.2)
 
 
 def test_one_class_alone_has_a_page_without_theory(tmp_path):
     folder = planted(tmp_path / "a", {"only": 1.0}, {"only": EARLY})
-    page = build_report([read_run(folder)]).to_markdown()
-    assert "'only' is memorised first" in page
+    page = build_report([summarize_run(folder)]).to_markdown()
+    assert "'only' is memorized first" in page
     assert "an order needs two classes" in page
 
 
 def test_the_theory_says_which_class_it_expects_first(tmp_path):
-    one = read_run(pair(tmp_path / "a", "wild", 1.0, EARLY))
+    one = summarize_run(pair(tmp_path / "a", "wild", 1.0, EARLY))
     assert one.predicted.order == ("wild", "calm")
     page = build_report([one]).to_markdown()
-    assert "The theory's order is the measured one" in page
-    other = read_run(planted(tmp_path / "b", {"calm": 0.3, "wild": 1.0}, {"calm": EARLY, "wild": LATE}))
-    assert "The theory's order is not the measured one" in build_report([other]).to_markdown()
+    assert "The measured order is the one that the theory expects" in page
+    other = summarize_run(planted(tmp_path / "b", {"calm": 0.3, "wild": 1.0}, {"calm": EARLY, "wild": LATE}))
+    assert "The measured order is not the one that the theory expects" in build_report([other]).to_markdown()
 
 
 def look_at_page(browser, path, width):

@@ -7,10 +7,10 @@ import shutil
 import sys
 from typing import Any
 
-HELP = "train a diffusion model on images and see which class it memorises first, and when to stop"
+HELP = "train a diffusion model on images and see which class it memorizes first, and when to stop"
 
-_STOPS = {"first-memorised": "memorized", "all-memorised": "all memorized"}
-_QUANTITIES = {"memorisation": "memorization", "generalisation": "generalization"}
+_STOPS = {"first-memorized": "memorized", "all-memorized": "all memorized"}
+_QUANTITIES = ("memorization", "generalization")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,20 +29,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="steps of the sampler; 0: all (default: as in training)",
     )
     again.add_argument(
-        "--second", choices=["any", "class"], help="second neighbour: any, or of the same class"
+        "--second", choices=["any", "class"], help="second neighbor: any, or of the same class"
     )
+    _add_predict(actions.add_parser("predict", help="expect an order of memorization, without any training"))
+    _add_audit(actions.add_parser("audit", help="tell which class a generator copies, and how much"))
     page = actions.add_parser("report", help="write a run's page, or that of several runs together")
     page.add_argument("folders", nargs="+", metavar="FOLDER", help="the runs")
     page.add_argument("--out", metavar="PAGE.html", help="where to write (default: FOLDER/report.html)")
     page.add_argument("--reference", metavar="CLASS", help="the class that gaps are measured from")
 
 
-def _add_train(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("data", nargs="?", metavar="DATA", help="idx images (or their folder), an npz with X and y, or a folder "
-        "of images by class; not needed with --resume")  # fmt: skip
-    add("--out", required=True, metavar="FOLDER", help="where the run goes")
-    add("--resume", action="store_true", help="go on with the run in FOLDER; --steps may grow")
+_IMAGES = "idx images (or their folder), an npz with X and y, or a folder of images by class"
+
+
+def _add_reading(add: Any) -> None:
+    """How labeled images are read."""
     add("--labels", metavar="FILE", help="idx labels, if their name does not follow from that of the images")
     add("--classes", metavar="A,B", help="only these; 7=sneaker,8=bag also names them")
     add("--size", type=int, metavar="PIXELS", help="scale images to so many pixels a side")
@@ -51,17 +52,77 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="images of each class at most; sneaker=75,bag=225 for single ones",
     )
+
+
+def _add_predict(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("data", metavar="DATA", help=f"{_IMAGES}; or a table (CSV, Parquet) with --target")
+    add("--target", metavar="COLUMN", help="the column of a table that holds the classes")
+    _add_reading(add)
+    add("--pairs", metavar="all|A:B,C:D", help="a model of each pair alone, as in the paper's Fig 6")
+    add(
+        "--dimension",
+        type=int,
+        default=100,
+        metavar="N",
+        help="of the model; smaller is quicker (default: 100)",
+    )
+    add("--instances", type=int, default=4, metavar="N", help="draws of the model (default: 4)")
+    add("--bootstrap", type=int, default=40, metavar="N", help="resamples of the data (default: 40)")
+    add("--threshold", type=float, default=1.2, help="test error that counts as memorized (default: 1.2)")
+    add("--out", metavar="PAGE.html", help="also write a page")
+    add("--seed", type=int, default=0)
+
+
+def _add_audit(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "source",
+        metavar="MODEL|SAMPLES",
+        help="an npz with X (and y), a folder of images (by class, or all together), the folder of a run or of a "
+        "saved DDPM, or a diffusers pipeline",
+    )
+    add("--train", metavar="DATA", help=f"what it was trained on: {_IMAGES}; a run knows its own")
+    _add_reading(add)
+    add(
+        "--assign",
+        choices=["nearest", "classifier"],
+        help="how to tell the classes of samples without labels: by the nearest training image or a classifier",
+    )
+    add("--threshold", type=float, default=1 / 3, help="of d(nn1)/d(nn2) (default: 1/3)")
+    add(
+        "--second", choices=["any", "class"], default="any", help="second neighbor: any, or of the same class"
+    )
+    add("--samples", type=int, default=500, metavar="N", help="samples to draw from a model (default: 500)")
+    add(
+        "--reverse-steps",
+        type=int,
+        default=50,
+        metavar="N",
+        help="steps of the sampler; 0: all (default: 50)",
+    )
+    add("--step", type=int, metavar="N", help="checkpoint of a run (default: the last)")
+    add("--out", default="audit.html", metavar="PAGE.html", help="where the page goes (default: audit.html)")
+    add("--seed", type=int, default=0)
+
+
+def _add_train(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("data", nargs="?", metavar="DATA", help=f"{_IMAGES}; not needed with --resume")
+    add("--out", required=True, metavar="FOLDER", help="where the run goes")
+    add("--resume", action="store_true", help="go on with the run in FOLDER; --steps may grow")
+    _add_reading(add)
     add("--preset", choices=["tiny", "small", "paper"], help="size of the network (default: small)")
     add("--conditional", action="store_true", default=None, help="draw by class")
     add("--steps", type=int, metavar="N", help="training steps (default: 5000)")
     add("--batch-size", type=int, metavar="N", help="default: 64")
     add("--lr", type=float, help="default: 1e-3 tiny, 5e-4 small, 1e-4 paper")
     add("--shares", metavar="A=0.3,B=0.7", help="how often each class is drawn (default: as the data has it)")
-    add("--equalize", nargs="?", const="memorisation", choices=list(_QUANTITIES),
-        help="draw the classes as the theory prescribes, to be memorised (or to generalise) together")  # fmt: skip
+    add("--equalize", nargs="?", const="memorization", choices=_QUANTITIES,
+        help="draw the classes as the theory prescribes, to be memorized (or to generalize) together")  # fmt: skip
     add("--equalize-by", metavar="RUN", help="draw the classes so that those of an earlier run would have been "
-        "memorised together")  # fmt: skip
-    add("--stop", choices=list(_STOPS), help="end when the first class, or every class, is memorised")
+        "memorized together")  # fmt: skip
+    add("--stop", choices=list(_STOPS), help="end when the first class, or every class, is memorized")
     add("--looks-per-decade", type=int, metavar="N", help="looks in a factor of ten of steps (default: 5)")
     add("--samples", type=int, metavar="N", help="samples a look (default: 200; paper: 500)")
     add(
@@ -70,13 +131,102 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="steps of the sampler; 0: all (default: 50; paper: all)",
     )
-    add("--second", choices=["any", "class"], help="second neighbour: any, or of the same class")
+    add("--second", choices=["any", "class"], help="second neighbor: any, or of the same class")
     add("--held-out", type=float, metavar="SHARE", help="images kept from training (default: 0.1)")
     add("--seed", type=int, help="default: 0")
 
 
 def run(args: argparse.Namespace) -> int:
-    return {"train": _train, "monitor": _monitor, "report": _report}[args.action](args)
+    actions = {"train": _train, "monitor": _monitor, "report": _report, "predict": _predict, "audit": _audit}
+    return actions[args.action](args)
+
+
+def _predict(args: argparse.Namespace) -> int:
+    from equipoise.generative.theory_advice import standardized_table
+    from equipoise.theory.diffusion import predict_order
+
+    if args.target is not None:
+        X, y, about = standardized_table(args.data, args.target)
+        preprocess: dict[str, Any] = {"preprocess": None}
+    else:
+        data = _read_images(args.data, args)
+        X, y, about, preprocess = data.images, data.labels, str(data), {}
+    print(about)
+    found = predict_order(
+        X,
+        y,
+        pairs=_class_pairs(args.pairs),
+        dimension=args.dimension,
+        n_instances=args.instances,
+        n_bootstrap=args.bootstrap,
+        threshold=args.threshold,
+        random_state=args.seed,
+        **preprocess,
+    )
+    print(f"\n{found}")
+    if args.out:
+        from equipoise.generative.prediction_page import write_prediction
+
+        write_prediction(found, about, args.out)
+        print(f"Report: {args.out}")
+    return 0
+
+
+def _class_pairs(text: str | None) -> Any:
+    if text is None or text == "all":
+        return text
+    pairs = [tuple(part.split(":")) for part in text.split(",")]
+    if any(len(pair) != 2 for pair in pairs):
+        raise ValueError(f"--pairs must be all or A:B,C:D, got {text!r}")
+    return pairs
+
+
+def _audit(args: argparse.Namespace) -> int:
+    from equipoise.generative.audit import audit_copies
+    from equipoise.generative.audit_page import write_audit
+    from equipoise.generative.sample_sources import find_samples
+
+    training = None if args.train is None else _read_images(args.train, args)
+    found = find_samples(
+        args.source,
+        n=args.samples,
+        stride=args.reverse_steps or None,
+        step=args.step,
+        size=args.size,
+        seed=args.seed,
+    )
+    training = training or found.training
+    if training is None:
+        raise ValueError("name the images that the generator was trained on: --train DATA")
+    audit = audit_copies(
+        found.images,
+        training,
+        found.labels,
+        assign=args.assign,
+        threshold=args.threshold,
+        second=args.second,
+        seed=args.seed,
+    )
+    for sentence in audit.in_words():
+        print(sentence)
+    write_audit(audit, found.source, args.out)
+    print(f"Report: {args.out}")
+    return 0
+
+
+def _read_images(path: str, args: argparse.Namespace) -> Any:
+    from equipoise.datasets.labeled_images import read_labeled_images
+
+    return read_labeled_images(path, seed=args.seed, **_reading(args))
+
+
+def _reading(args: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "size": args.size,
+        "labels": args.labels,
+        "classes": _classes(args.classes) if args.classes else None,
+        "limit": _limit(args.limit_per_class) if args.limit_per_class else None,
+    }
 
 
 def _train(args: argparse.Namespace) -> int:
@@ -84,7 +234,7 @@ def _train(args: argparse.Namespace) -> int:
         raise ValueError("name the images to train on, or go on with a run by --resume")
     shares = _pairs("--shares", args.shares, float) if args.shares else None
     options = _options(args)
-    from equipoise.generative import jobs
+    from equipoise.generative import training_runs
 
     try:
         if args.resume:
@@ -92,15 +242,14 @@ def _train(args: argparse.Namespace) -> int:
                 raise ValueError(
                     "a run goes on with the shares it has: drop --shares, --equalize, --equalize-by"
                 )
-            folder = jobs.resume(args.out, options, args.data, tell=_tell)
+            folder = training_runs.resume_run(args.out, options, args.data, tell=_tell)
         else:
-            equalize = _QUANTITIES[args.equalize] if args.equalize else None
-            folder = jobs.start(
+            folder = training_runs.start_run(
                 args.data,
                 args.out,
                 options,
                 shares=shares,
-                equalize=equalize,
+                equalize=args.equalize,
                 equalize_by=args.equalize_by,
                 tell=_tell,
             )
@@ -111,10 +260,10 @@ def _train(args: argparse.Namespace) -> int:
 
 
 def _monitor(args: argparse.Namespace) -> int:
-    from equipoise.generative import jobs
+    from equipoise.generative import training_runs
 
     stride: Any = "same" if args.reverse_steps is None else args.reverse_steps or None
-    folder = jobs.monitor(
+    folder = training_runs.look_again(
         args.folder, args.data, n_samples=args.samples, stride=stride, second=args.second, tell=_tell
     )
     return _close(folder)
@@ -169,10 +318,7 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
         "second": args.second,
         "held_out_fraction": args.held_out,
         "seed": args.seed,
-        "size": args.size,
-        "labels": args.labels,
-        "classes": _classes(args.classes) if args.classes else None,
-        "limit": _limit(args.limit_per_class) if args.limit_per_class else None,
+        **_reading(args),
     }
 
 

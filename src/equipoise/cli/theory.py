@@ -10,9 +10,10 @@ from __future__ import annotations
 import argparse
 import importlib
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from equipoise import cli
 from equipoise._core.checks import check_choice
@@ -32,7 +33,23 @@ def models() -> list[str]:
     return sorted(name.removeprefix(_PREFIX) for name in names if name.startswith(_PREFIX))
 
 
-def figures(model: str) -> dict[str, Callable[[], Figure]]:
+def _settings(name: str, draw: Callable[..., Figure], given: Sequence[str]) -> dict[str, Any]:
+    """What ``--set`` changes of a figure, of the type of its default."""
+    known = {key: one.default for key, one in signature(draw).parameters.items()}
+    found = {}
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not equals or key not in known:
+            listed = ", ".join(known) or "none"
+            raise ValueError(f"--set: figure {name} has no setting {key!r}; it has {listed}")
+        try:
+            found[key] = type(known[key])(value)
+        except ValueError:
+            raise ValueError(f"--set: {key} must be a number, got {value!r}") from None
+    return found
+
+
+def figures(model: str) -> dict[str, Callable[..., Figure]]:
     """The drawing functions of a model, by figure name, in the order of their numbers."""
     module = importlib.import_module(f"{cli.__name__}.{_PREFIX}{model}")
     found = {
@@ -52,6 +69,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--figure", action="append", metavar="N", help="which figure, again for more; 'all' for every one"
     )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
+        help="a size or a parameter of the figure, again for more; --list tells which there are",
+    )  # fmt: skip
     parser.add_argument("--out", default="out", metavar="DIR", help="where to write (default: out)")
     parser.add_argument("--list", action="store_true", help="say which figures there are, and draw none")
 
@@ -60,7 +81,9 @@ def run(args: argparse.Namespace) -> int:
     known, experiments = figures(args.model), studies(args.model)
     if args.list or not args.figure:
         for name, draw in known.items():
-            print(f"{name:>11}  {(draw.__doc__ or '').strip().splitlines()[0]}")
+            settings = ", ".join(f"{key}={one.default}" for key, one in signature(draw).parameters.items())
+            caption = (draw.__doc__ or "").strip().splitlines()[0]
+            print(f"{name:>11}  {caption}{f' [{settings}]' if settings else ''}")
         for name, study in experiments.items():
             print(f"{name:>11}  an experiment: study {study}")
         return 0
@@ -78,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
     matplotlib.use("agg")  # drawn to a file: no window is needed, nor a display
     for name in wanted:
         path = Path(args.out) / f"theory-{args.model}-figure-{name}.png"
-        figure = known[name]()
+        figure = known[name](**_settings(name, known[name], args.settings))
         with replacing(path) as temporary:
             figure.savefig(temporary, format="png", dpi=130)
         print(path)

@@ -115,6 +115,45 @@ def read_labeled_images(
     return _in_order(found)
 
 
+def read_images(path: PathLike, *, size: int | None = None) -> Pixels:
+    """Images without classes: an ``.npz`` with ``X``, or a folder of image files.
+
+    Parameters
+    ----------
+    path
+        The file, or the folder (and all folders in it).
+    size
+        Scale all images to this many pixels a side.
+
+    Returns
+    -------
+    (n, channels, height, width), bytes as fractions of 255
+
+    Raises
+    ------
+    ValueError
+        If there are no images, they differ in size, or they hold values that are not finite.
+    """
+    source = Path(path)
+    if not source.exists():
+        raise FileNotFoundError(f"no such file or folder: {source}")
+    if source.is_dir():
+        files = [file for file in sorted(source.rglob("*")) if file.suffix.lower() in SUFFIXES]
+        if not files:
+            raise ValueError(f"{source} holds no images")
+        return _read_files(files, size)
+    arrays = load_npz(source)
+    name = next((name for name, _ in _NPZ_PAIRS if name in arrays), None)
+    if name is None:
+        raise ValueError(f"{source} must hold images 'X', it has {', '.join(map(repr, arrays))}")
+    if len(arrays[name]) == 0:
+        raise ValueError(f"{source} holds no images")
+    images = _as_pixels(arrays[name], str(source))
+    if not np.isfinite(images).all():
+        raise ValueError(f"{source} holds pixels that are not finite numbers")
+    return images if size is None or images.shape[2:] == (size, size) else _scaled(images, size)
+
+
 def chosen(data: LabeledImages, wanted: Sequence[str] | None) -> LabeledImages:
     """Only the classes named; a class without images is refused."""
     empty = [name for name, n in zip(data.classes, data.counts, strict=True) if n == 0]

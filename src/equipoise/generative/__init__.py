@@ -1,4 +1,4 @@
-"""Diffusion models that know when each class is memorised. Names resolve lazily: importing this loads no torch."""
+"""Diffusion models that know when each class is memorized. Names resolve lazily: importing this loads no torch."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     )
     from equipoise.generative.memorization import crossing_time, memorized_fraction, nearest_two
     from equipoise.generative.monitor import MemorizationMonitor, Window
-    from equipoise.generative.prescribed import evening_shares
     from equipoise.generative.sampling import sample
     from equipoise.generative.schedule import NoiseSchedule
+    from equipoise.generative.theory_advice import evening_shares
 
 _HOMES = {
     "Assigner": "assignment",
@@ -32,7 +32,7 @@ _HOMES = {
     "Window": "monitor",
     "agreement": "gap_figures",
     "crossing_time": "memorization",
-    "evening_shares": "prescribed",
+    "evening_shares": "theory_advice",
     "memorized_fraction": "memorization",
     "nearest_two": "memorization",
     "read_clock": "clock",

@@ -188,9 +188,9 @@ def _first_in_words(clock: Clock) -> str:
     if clock.first is None:
         most = int(np.nanargmax([final.value for final in clock.final]))
         share = f"{clock.final[most].value:.0%} of {clock.names[most]!r}"
-        return f"No class is memorised within {clock.last:,} steps (most copies at the end: {share})."
+        return f"No class is memorized within {clock.last:,} steps (most copies at the end: {share})."
     time = clock.memorized[clock.names.index(clock.first)]
-    text = f"{clock.first!r} is memorised first, at step {steps(time.value)} ({span(time)})"
+    text = f"{clock.first!r} is memorized first, at step {steps(time.value)} ({span(time)})"
     if clock.sureness < SURE:
         text += f", though the order is not certain: it is first in {clock.sureness:.0%} of the redraws"
     later = [name for name in clock.order if name != clock.first]
@@ -206,23 +206,23 @@ def _first_in_words(clock: Clock) -> str:
 def _window_in_words(clock: Clock) -> str:
     found = clock.window
     if found is None:
-        return "When classes generalise is not known: no images of some class were held out."
+        return "When classes generalize is not known: no images of some class were held out."
     if clock.first is None and found.opens >= clock.last:
         still = ", ".join(
             repr(n) for n, at in zip(clock.names, clock.generalized, strict=True) if at >= clock.last
         )
         return f"The error on held-out images is still falling at the end for {still}: train on."
     if clock.first is None:
-        return f"Every class generalises from step {steps(found.opens)} on, as far as the run goes."
+        return f"Every class generalizes from step {steps(found.opens)} on, as far as the run goes."
     if found.is_open:
         return (
-            f"Every class generalises from step {steps(found.opens)}, and none is memorised before step "
+            f"Every class generalizes from step {steps(found.opens)}, and none is memorized before step "
             f"{steps(found.closes)}: stop in between."
         )
     late = max(zip(clock.generalized, clock.names, strict=True))[1]
     return (
-        f"There is no window: {late!r} generalises only at step {steps(found.opens)}, after {clock.first!r} is "
-        f"memorised at {steps(found.closes)}."
+        f"There is no window: {late!r} generalizes only at step {steps(found.opens)}, after {clock.first!r} is "
+        f"memorized at {steps(found.closes)}."
     )
 
 

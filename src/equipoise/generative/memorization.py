@@ -38,11 +38,13 @@ def nearest_two(
     *,
     sample_labels: npt.ArrayLike | None = None,
     training_labels: npt.ArrayLike | None = None,
+    skip: npt.ArrayLike | None = None,
 ) -> Neighbors:
     """The two nearest training images by ℓ2, exact, in bounded memory.
 
     A matrix product gives all distances of a block up to rounding; the few nearest are measured again exactly.
-    With both labels given, the second neighbor is the second nearest *of the sample's class*.
+    With both labels given, the second neighbor is the second nearest *of the sample's class*. ``skip`` names one
+    training image for each sample that does not count, such as the sample itself.
 
     >>> found = nearest_two([[0.1]], [[0.0], [1.0], [5.0]])
     >>> found.index.tolist(), found.ratio.round(3).tolist()
@@ -69,6 +71,8 @@ def nearest_two(
     for start in range(0, len(a), rows):
         part = slice(start, start + rows)
         rough = squares - 2 * (a[part] @ b.T)  # up to ‖a‖², the same for all candidates of a row
+        if skip is not None:
+            rough[np.arange(len(rough)), np.asarray(skip)[part]] = np.inf
         index[part], distance[part] = _two_of(
             rough, a[part], b, None if same is None else (same[0][part], same[1])
         )

@@ -9,9 +9,9 @@ from typing import Any
 import equipoise
 from equipoise._core.files import write_text
 from equipoise.generative.folder import RunFolder
-from equipoise.generative.readings import Reading, read_run
+from equipoise.generative.run_comparison import compare_runs
+from equipoise.generative.run_summary import RunSummary, summarize_run
 from equipoise.generative.sections import method, samples, theory, verdict
-from equipoise.generative.together import together
 from equipoise.report import Details, Report, Section, Text
 from equipoise.report.blocks import Block
 
@@ -24,28 +24,28 @@ def write_report(
     for folder in folders:
         if names.count(folder.name) > 1:
             folder.title = str(folder.path)
-    readings = [read_run(folder) for folder in folders]
-    report = build_report(readings, reference=reference)
+    summaries = [summarize_run(folder) for folder in folders]
+    report = build_report(summaries, reference=reference)
     write_text(out, report.to_html().encode("utf-8", "replace").decode("utf-8"))
 
 
-def build_report(readings: Sequence[Reading], *, reference: str | None = None) -> Report:
+def build_report(summaries: Sequence[RunSummary], *, reference: str | None = None) -> Report:
     """The report of one run in sections, or of several: together first, then a section each."""
     footer = (
-        f"Equipoise {equipoise.__version__}. Nearest neighbours, bootstrap and theory: docs/generative.md."
+        f"Equipoise {equipoise.__version__}. Nearest neighbors, bootstrap and theory: docs/generative.md."
     )
-    if len(readings) == 1:
-        one = readings[0]
+    if len(summaries) == 1:
+        one = summaries[0]
         sections = [
             Section("Verdict", verdict(one)),
             Section("Samples", samples(one)),
             Section("Theory", theory(one)),
             Section("How it was made", method(one)),
         ]
-        title = f"{one.folder.name}: when is each class memorised?"
-        return Report(title, sections, f"{one.data}; {_short(one)}.", _as_data(readings), footer)
-    sections = [Section("Together", together(readings, reference))]
-    for number, one in enumerate(readings):
+        title = f"{one.folder.name}: when is each class memorized?"
+        return Report(title, sections, f"{one.data}; {_short(one)}.", _as_data(summaries), footer)
+    sections = [Section("Together", compare_runs(summaries, reference))]
+    for number, one in enumerate(summaries):
         blocks: list[Block] = [Text(f"{one.data}; {_short(one)}."), *verdict(one)]
         blocks += [
             Details("Samples beside their nearest training images", samples(one, f"run{number + 1}-")),
@@ -53,17 +53,17 @@ def build_report(readings: Sequence[Reading], *, reference: str | None = None) -
             Details("How it was made", method(one)),
         ]
         sections.append(Section(one.folder.name, blocks))
-    title = f"{len(readings)} runs together: when is each class memorised?"
-    return Report(title, sections, "Diffusion models, class by class.", _as_data(readings), footer)
+    title = f"{len(summaries)} runs together: when is each class memorized?"
+    return Report(title, sections, "Diffusion models, class by class.", _as_data(summaries), footer)
 
 
-def _short(one: Reading) -> str:
+def _short(one: RunSummary) -> str:
     settings = one.folder.settings
     kind = "conditional U-Net" if settings["conditional"] else "U-Net"
     return f"{settings['preset']} {kind}, {one.clock.last:,} steps, seed {settings['seed']}"
 
 
-def _as_data(readings: Sequence[Reading]) -> dict[str, Any]:
+def _as_data(summaries: Sequence[RunSummary]) -> dict[str, Any]:
     return {
         "runs": [
             {
@@ -75,6 +75,6 @@ def _as_data(readings: Sequence[Reading]) -> dict[str, Any]:
                 "advised": one.clock.advised,
                 "predicted": None if one.predicted is None else list(one.predicted.order),
             }
-            for one in readings
+            for one in summaries
         ]
     }

@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
-from equipoise.theory.diffusion import GaussianMixture, RandomFeatures
+from equipoise.theory.diffusion import ClassMixture, RandomFeatures
 from equipoise.theory.diffusion.curves import default_times, response
 from equipoise.theory.diffusion.instances import draw, populations, true_decomposition
 from equipoise.theory.diffusion.times import crossing_times, minimum_times
 
 GRAM = [[1.0, 0.3], [0.3, 1.5]]
-SMALL = RandomFeatures(GaussianMixture([0.6, 0.4], [0.5, 0.25], GRAM), 0.1, 3, 2)
+SMALL = RandomFeatures(ClassMixture([0.6, 0.4], [0.5, 0.25], GRAM), 0.1, 3, 2)
 
 
 def matrices(model, dimension, seed):
@@ -119,9 +119,9 @@ def test_classes_keep_their_samples_when_weights_change():
 
 
 def test_gram_side_equals_the_dense_side():
-    mix = GaussianMixture([0.5, 0.5], [0.5, 0.25])
+    mix = ClassMixture([0.5, 0.5], [0.5, 0.25])
     small = RandomFeatures(mix, 0.05, 8, 3).learning_curves(12, random_state=0, matrices="equivalent")
-    nearly = GaussianMixture([0.5, 0.5], [0.5, 0.25], np.eye(2) * 1e-14)
+    nearly = ClassMixture([0.5, 0.5], [0.5, 0.25], np.eye(2) * 1e-14)
     dense = RandomFeatures(nearly, 0.05, 8, 3).learning_curves(12, random_state=0, matrices="equivalent")
     np.testing.assert_allclose(small.train, dense.train, rtol=1e-5)
     np.testing.assert_allclose(small.test_per_class, dense.test_per_class, rtol=1e-4)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from equipoise.theory.diffusion import GaussianMixture, coefficients
+from equipoise.theory.diffusion import ClassMixture, coefficients
 from equipoise.theory.diffusion.coefficients import spread
 
 
@@ -22,42 +22,42 @@ from equipoise.theory.diffusion.coefficients import spread
 )
 def test_bad_mixtures_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):
-        GaussianMixture(**arguments)
+        ClassMixture(**arguments)
 
 
 def test_centroids_have_the_gram():
     gram = np.array([[1.0, -0.5, 0.2], [-0.5, 2.0, 0.1], [0.2, 0.1, 0.3]])
-    mix = GaussianMixture([0.2, 0.3, 0.5], [1, 1, 1], gram)
+    mix = ClassMixture([0.2, 0.3, 0.5], [1, 1, 1], gram)
     m = mix.centroids(40)
     np.testing.assert_allclose(m @ m.T / 40, gram, atol=1e-12)
 
 
 def test_collinear_centroids_need_one_direction():
-    mix = GaussianMixture([0.5, 0.5], [1, 1], [[1, -1], [-1, 1]])
+    mix = ClassMixture([0.5, 0.5], [1, 1], [[1, -1], [-1, 1]])
     assert mix.centroid_factor().shape == (2, 1)
 
 
 def test_from_data_recovers_the_mixture():
     rng = np.random.default_rng(0)
-    truth = GaussianMixture([0.75, 0.25], [0.5, 0.2], [[1.0, 0.3], [0.3, 0.5]], ["a", "b"])
+    truth = ClassMixture([0.75, 0.25], [0.5, 0.2], [[1.0, 0.3], [0.3, 0.5]], ["a", "b"])
     m = truth.centroids(60)
     X = np.vstack(
         [m[c] + np.sqrt(truth.variances[c]) * rng.normal(size=(n, 60)) for c, n in ((0, 3000), (1, 1000))]
     )
     y = np.repeat(["a", "b"], [3000, 1000])
-    found = GaussianMixture.from_data(X, y)
+    found = ClassMixture.from_data(X, y)
     np.testing.assert_allclose(found.weights, truth.weights)
     np.testing.assert_allclose(found.variances, truth.variances, rtol=0.02)
     np.testing.assert_allclose(found.centroid_gram, truth.centroid_gram, atol=0.02)
-    scaled = GaussianMixture.from_data(X, y, preprocess=lambda x: 2 * x)
+    scaled = ClassMixture.from_data(X, y, preprocess=lambda x: 2 * x)
     np.testing.assert_allclose(scaled.variances, 4 * found.variances)
 
 
 def test_from_data_counts_are_repeats():
     rng = np.random.default_rng(1)
     X, y, k = rng.normal(size=(30, 4)), np.repeat([0, 1], 15), rng.integers(1, 4, size=30)
-    a = GaussianMixture.from_data(X, y, sample_weight=k)
-    b = GaussianMixture.from_data(np.repeat(X, k, axis=0), np.repeat(y, k))
+    a = ClassMixture.from_data(X, y, sample_weight=k)
+    b = ClassMixture.from_data(np.repeat(X, k, axis=0), np.repeat(y, k))
     np.testing.assert_allclose(a.variances, b.variances)
     np.testing.assert_allclose(a.centroid_gram, b.centroid_gram, atol=1e-12)
 
@@ -74,11 +74,11 @@ def test_from_data_counts_are_repeats():
 )
 def test_bad_data_is_named(X, y, message):
     with pytest.raises(ValueError, match=message):
-        GaussianMixture.from_data(X, y)
+        ClassMixture.from_data(X, y)
 
 
 def test_counts_follow_the_weights():
-    counts = GaussianMixture([0.335, 0.335, 0.33], [1, 1, 1]).class_counts(10)
+    counts = ClassMixture([0.335, 0.335, 0.33], [1, 1, 1]).class_counts(10)
     assert counts.sum() == 10
     assert set(counts) == {3, 4}
 

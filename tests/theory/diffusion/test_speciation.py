@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from equipoise.theory.diffusion import (
-    GaussianMixture,
+    ClassMixture,
     centroid_overlaps,
     leading_speciation_time,
     speciation_time,
@@ -11,12 +11,12 @@ from equipoise.theory.diffusion import (
 
 
 def orthogonal(b2, norms=(1.0, 1.0)):
-    return GaussianMixture([1 - b2, b2], [0.5, 0.5], np.diag(norms))
+    return ClassMixture([1 - b2, b2], [0.5, 0.5], np.diag(norms))
 
 
 def test_weak_imbalance_does_not_move_the_leading_order():
     n = 10**8
-    times = speciation_time(orthogonal(0.3), n, 2.0) / np.log(n)
+    times = speciation_time(orthogonal(0.3), n, 2.0).appearance / np.log(n)
     np.testing.assert_allclose(times, [0.5, 0.5], atol=0.04)
     np.testing.assert_allclose(leading_speciation_time(n), 0.5 * np.log(n))
 
@@ -24,14 +24,14 @@ def test_weak_imbalance_does_not_move_the_leading_order():
 @pytest.mark.parametrize("a", [0.25, 0.5, 0.75])
 def test_strong_imbalance_delays_the_minority(a):
     n = 10**8
-    times = speciation_time(orthogonal(n**-a), n, 2.0)
+    times = speciation_time(orthogonal(n**-a), n, 2.0).appearance
     np.testing.assert_allclose(times[1] / np.log(n), (1 - a) / 2, atol=0.02)
     np.testing.assert_allclose(times[1], leading_speciation_time(n, a) + 0.25 * np.log(2), atol=1e-6)
 
 
 def test_small_centroids_are_delayed_alike():
     n, a = 10**6, 0.4
-    by_norm = speciation_time(orthogonal(0.5, (1.0, n**-a)), n, 2.0)
+    by_norm = speciation_time(orthogonal(0.5, (1.0, n**-a)), n, 2.0).appearance
     by_weight = leading_speciation_time(n, norm_exponent=a)
     assert by_norm[1] == pytest.approx(float(by_weight) + 0.5 * np.log(0.5 * np.sqrt(2.0)), abs=1e-6)
 
@@ -71,7 +71,33 @@ def test_theory_line_against_the_equivalent_matrix():
 
 
 def test_centered_classes_never_speciate():
-    assert (speciation_time(GaussianMixture([0.5, 0.5], [1, 2]), 100, 2.0) == -np.inf).all()
+    found = speciation_time(ClassMixture([0.5, 0.5], [1, 2]), 100, 2.0)
+    assert (found.appearance == -np.inf).all()
+    assert (found.separation == -np.inf).all()
+
+
+def test_a_common_mean_appears_long_before_the_classes_separate():
+    n, p = 300, 2
+    near = ClassMixture([0.5, 0.5], [0.5, 0.5], [[1, 0.9], [0.9, 1]])
+    found = speciation_time(near, n, p)
+    np.testing.assert_allclose(found.appearance, 0.5 * np.log(n * 0.95 * np.sqrt(p)))
+    np.testing.assert_allclose(found.separation, 0.5 * np.log(n * 0.05 * np.sqrt(p)))
+    w = np.random.default_rng(0).standard_normal((p * n, n))
+    for time, told_apart in ((found.separation[0] - 0.5, True), (found.separation[0] + 0.4, False)):
+        spiked = w.copy()
+        spiked[:, :2] *= np.sqrt(1 + np.exp(-2 * time) * n * np.array([0.95, 0.05]))
+        top = np.linalg.svd(spiked, full_matrices=False)[0][:, :2]
+        mean, difference = ((top.T @ w[:, :2]) ** 2).sum(axis=0) / (w[:, :2] ** 2).sum(axis=0)
+        assert mean > 0.9
+        assert (difference > 0.5) == told_apart
+
+
+def test_classes_with_one_centroid_never_separate():
+    same = ClassMixture([0.5, 0.3, 0.2], [0.5, 0.4, 0.3], [[1, 1, 0], [1, 1, 0], [0, 0, 1]])
+    found = speciation_time(same, 1000, 2.0)
+    assert np.isfinite(found.appearance).all()
+    assert (found.separation[:2] == -np.inf).all()
+    assert np.isfinite(found.separation[2])
 
 
 def test_bad_input_is_named():

@@ -20,6 +20,8 @@ from itertools import combinations_with_replacement, product
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
+from scipy.stats import qmc
 
 from equipoise._core.checks import FloatArray
 from equipoise._core.solution import Status
@@ -34,11 +36,12 @@ _NEWTON_STEPS = 40
 _TOLERANCE = 1e-10
 _LOOSE = 1e-5
 _QUADRATURE = 1e-3
+_SOBOL = 11  # 2¹¹ points where the centroids span more than three dimensions
 _CHUNK = 500_000  # grid points × nodes held at once
 
 
 @dataclass(frozen=True)
-class Nodes:
+class CentroidRule:
     """A rule for averages over the projected centroids, and the coefficients of all classes at its nodes."""
 
     weights: FloatArray  # (n,)
@@ -52,16 +55,12 @@ class Nodes:
 class ExtensiveModel:
     """Eq 107 for a model: coefficients at quadrature nodes of μ, and the equations for a batch of z."""
 
-    def __init__(self, model: Model, refinement: float = 1.0) -> None:
+    def __init__(
+        self, model: Model, refinement: float = 1.0, sample_shares: FloatArray | None = None
+    ) -> None:
         self.refinement = refinement
         mixture = model.mixture
         self.factor = mixture.centroid_factor()
-        rank = self.factor.shape[1]
-        if rank > 3:
-            raise ValueError(
-                "the spectrum for extensive centroids is solved where they span at most 3 dimensions, "
-                f"got {rank}; learning_curves() and its matrices have no such limit"
-            )
         self.tables = [
             coefficient_table(float(v), model.diffusion_time, float(r), model.activation)
             for v, r in zip(mixture.variances, np.diag(mixture.centroid_gram), strict=True)
@@ -71,33 +70,51 @@ class ExtensiveModel:
         grow = np.exp(2 * model.diffusion_time)
         self.diffusion = model.noise_variance * grow * self.b / mixture.variances
         self.chi = model.features_per_dim
-        self.ratio = model.features_per_dim / model.samples_per_dim
+        drawn = 1.0 if sample_shares is None else self.b / sample_shares  # visits to a sample of each class
+        self.ratio = np.full(self.b.size, drawn * model.features_per_dim / model.samples_per_dim)
         self.pairs = list(combinations_with_replacement(range(self.b.size), 2))
         self.nodes = self.rule(0.0)
 
-    def rule(self, shift: float) -> Nodes:
-        """The trapezoid rule in each direction of the centroids, shifted by a share of its step."""
+    def rule(self, shift: float) -> CentroidRule:
+        """The trapezoid rule in each direction of the centroids, shifted by a share of its step.
+
+        In more than three directions Sobol points, mapped to a normal distribution, stand in for it.
+        """
         rank = self.factor.shape[1]
+        if rank > 3:
+            points = qmc.Sobol(rank, rng=int(2 * shift)).random_base2(_SOBOL + int(np.log2(self.refinement)))
+            w = special.ndtri(points)
+            return self._rule(w, np.full(len(w), 1 / len(w)))
         step = _STEPS_PER_DIMENSION[rank] / self.refinement
         line = np.arange(-_REACH, _REACH + step, step) + shift * step
         w = np.array(list(product(line, repeat=rank))).reshape(line.size**rank, rank)
         weights = np.exp(-0.5 * (w**2).sum(axis=1))
         keep = weights > 1e-9
-        w, weights = w[keep], weights[keep] / weights[keep].sum()
+        return self._rule(w[keep], weights[keep] / weights[keep].sum())
+
+    def _rule(self, w: FloatArray, weights: FloatArray) -> CentroidRule:
         mu = w @ self.factor.T
-        return Nodes(weights, w, tuple(table(mu[:, c]) for c, table in enumerate(self.tables)))
+        return CentroidRule(weights, w, tuple(table(mu[:, c]) for c, table in enumerate(self.tables)))
 
     @cached_property
     def _features(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         return self.features(self.nodes)
 
-    def features(self, nodes: Nodes) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def features(self, nodes: CentroidRule) -> tuple[FloatArray, FloatArray, FloatArray]:
         """floor (n,), ψ = (h_c², γ_cγ_c') (n, K) and its factors in the denominator of Q (n, K)."""
         noise, slope = nodes.stack("sample_noise"), nodes.stack("slope")
         products = np.stack([slope[:, i] * slope[:, j] for i, j in self.pairs], axis=1)
         twice = np.array([1.0 if i == j else 2.0 for i, j in self.pairs])
         psi = np.hstack([noise, products])
         return nodes.stack("floor") @ self.b, psi, np.hstack([noise * self.b, products * twice])
+
+    def start(self, count: int) -> ComplexArray:
+        """The unknowns (s, Y) for |z| → ∞, as often as asked."""
+        c = self.b.size
+        start = np.zeros(c + len(self.pairs), dtype=complex)
+        start[:c] = 1.0
+        start[c:] = [self.b[i] + self.diffusion[i] if i == j else 0.0 for i, j in self.pairs]
+        return np.tile(start, (count, 1))
 
     def matrix(self, upper: ComplexArray) -> ComplexArray:
         """(…, C, C) from the C(C+1)/2 upper entries."""
@@ -111,7 +128,7 @@ class ExtensiveModel:
         return np.stack([full[..., i, j] for i, j in self.pairs], axis=-1)
 
     def moments(
-        self, z: ComplexArray, v: ComplexArray, nodes: Nodes | None = None, jacobian: bool = True
+        self, z: ComplexArray, v: ComplexArray, nodes: CentroidRule | None = None, jacobian: bool = True
     ) -> tuple[ComplexArray, ComplexArray, ComplexArray]:
         """g = E[Q], m_k = E[ψ_k Q] and ∂m_k/∂v_l at each z."""
         nodes = self.nodes if nodes is None else nodes
@@ -199,14 +216,10 @@ def solve(system: ExtensiveModel, grid: FloatArray | ComplexArray) -> _Parts:
 
 
 def _solve_chunk(system: ExtensiveModel, lam: FloatArray | ComplexArray) -> _Parts:
-    c = system.b.size
-    start = np.zeros(c + len(system.pairs))
-    start[:c] = 1.0
-    start[c:] = [system.b[i] + system.diffusion[i] if i == j else 0.0 for i, j in system.pairs]
-    v = np.tile(start.astype(complex), (len(lam), 1))
+    v = system.start(len(lam))
     error = np.full(len(lam), np.inf)
     for station in _STATIONS:
-        error = _relax(system, lam + 1j * station, v, _TOLERANCE if station == 0 else _LOOSE)
+        error = relax(system, lam + 1j * station, v, _TOLERANCE if station == 0 else _LOOSE)
     z = lam.astype(complex)
     g, m, _ = system.moments(z, v, jacobian=False)
     _, omega, *_ = system.residual(v, m)
@@ -220,7 +233,7 @@ def _solve_chunk(system: ExtensiveModel, lam: FloatArray | ComplexArray) -> _Par
     return g, omega, v, status
 
 
-def _relax(system: ExtensiveModel, z: ComplexArray, v: ComplexArray, tolerance: float) -> FloatArray:
+def relax(system: ExtensiveModel, z: ComplexArray, v: ComplexArray, tolerance: float) -> FloatArray:
     """Newton from the warm start, in place, on the points that still move."""
     error = np.full(len(z), np.inf)
     active = np.arange(len(z))

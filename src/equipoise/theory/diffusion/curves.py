@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +31,7 @@ from equipoise.theory.diffusion.instances import (
     populations,
     true_decomposition,
 )
-from equipoise.theory.diffusion.times import crossing_times, jackknife, minimum_times
+from equipoise.theory.diffusion.times import crossing_times, jackknife, local_minima, minimum_times
 
 DEFAULT_STEP = 5e-5  # η̃ = ηΔ_t/N of all experiments (Appendix I.1)
 DEFAULT_EPOCHS = 2_000_000
@@ -109,6 +110,14 @@ class LearningCurves:
         return minimum_times(self.times, self.test_per_class)
 
     @property
+    def generalization_minima(self) -> list[list[tuple[float, float]]]:
+        """Times and depths of all minima of each class's mean test error.
+
+        Where two of them are almost equally deep, τ_g⁽ᶜ⁾ jumps from one to the other and says little.
+        """
+        return local_minima(self.times, self.test_per_class)
+
+    @property
     def memorization_time(self) -> FloatArray:
         """τ_m⁽ᶜ⁾, where the test error is back at ``threshold``; nan if that is after the last time."""
         return crossing_times(self.times, self.test_per_class, self.threshold)
@@ -131,6 +140,10 @@ class LearningCurves:
     def memorization_gap(self) -> FloatArray:
         """τ_m⁽ⁱ⁾ − τ_m⁽ʲ⁾ for all pairs of classes."""
         return np.subtract.outer(self.memorization_time, self.memorization_time)
+
+    def with_test_errors(self, test_runs: FloatArray) -> LearningCurves:
+        """The same model with other test errors, (n, C, T), such as those of some of the instances."""
+        return replace(self, test_runs=test_runs)
 
     def with_threshold(self, threshold: float) -> LearningCurves:
         """The same curves with another memorization threshold."""
@@ -206,8 +219,12 @@ def _one(
     f = response(decomposition.eigenvalues, tau, step)
     train = train_error(decomposition, f)
     basis, mixing = _compress(decomposition, f)
+    vectors = decomposition.vectors
     del decomposition, f
-    return train, class_errors(basis, mixing, populations(model, instance, equivalent=equivalent))
+    classes = populations(model, instance, equivalent=equivalent)
+    if 2 * vectors.shape[1] < vectors.shape[0]:  # few modes: bring the populations to them
+        return train, class_errors(basis, mixing, (population.within(vectors) for population in classes))
+    return train, class_errors(basis @ vectors.T, mixing, classes)
 
 
 def response(eigenvalues: FloatArray, times: FloatArray, step: float | None) -> FloatArray:
@@ -241,30 +258,25 @@ def train_error(decomposition: Decomposition, f: FloatArray) -> FloatArray:
 
 
 def _compress(decomposition: Decomposition, f: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """a(τ) = Σ_k a_k y_k(τ): returns the readouts a_k (r, N, P) and the mixing y (r, T)."""
+    """a(τ) = Σ_k a_k y_k(τ): returns the readouts a_kΨ (r, N, K) and the mixing y (r, T)."""
     power = np.linalg.norm(decomposition.target, axis=0)  # ‖a‖² = Σ_q ‖B_q‖² f_q²: its own norm
     left, size, right = np.linalg.svd(power[:, None] * f, full_matrices=False)
     keep = size > _RANK * size[0]
     unit = decomposition.target / np.where(power > 0, power, 1.0)
-    scaled = unit[None] * (left[:, keep] * size[keep]).T[:, None, :]
-    rank, n, modes = scaled.shape
-    basis = scaled.reshape(rank * n, modes) @ decomposition.vectors.T
-    return basis.reshape(rank, n, -1), right[keep]
+    return unit[None] * (left[:, keep] * size[keep]).T[:, None, :], right[keep]
 
 
 def class_errors(basis: FloatArray, mixing: FloatArray, classes: Iterable[Population]) -> FloatArray:
     """Each class's test error, 1 + 1/N [Tr(aŨ_c aᵀ) − 2 Tr(Ṽ_cᵀ aᵀ)]: (C, T)."""
     rank, n, p = basis.shape
     rows = basis.reshape(rank * n, p)
-    single: npt.NDArray[np.float32] | None = None
     errors = []
     for population in classes:
         projected = (rows @ population.factor).reshape(rank, -1)
         quadratic = projected @ projected.T + _weighted_gram(basis, population.diagonal)
         if population.rest is not None:
-            single = rows.astype(np.float32) if single is None else single
-            moved = (single @ population.rest).reshape(rank, n * p)
-            quadratic += single.reshape(rank, n * p) @ moved.T
+            cast: Any = rows.astype(population.rest.dtype, copy=False)
+            quadratic += cast.reshape(rank, n * p) @ (cast @ population.rest).reshape(rank, n * p).T
         linear = basis.reshape(rank, n * p) @ population.readout.T.ravel()
         square = np.einsum("kt,kl,lt->t", mixing, quadratic, mixing, optimize=True)
         errors.append(1 + (square - 2 * linear @ mixing) / n)

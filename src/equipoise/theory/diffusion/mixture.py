@@ -22,8 +22,31 @@ from equipoise._core.checks import (
 _PSD_TOLERANCE = 1e-8
 
 
+def unit_scale(X: npt.ArrayLike) -> FloatArray:
+    """The data in units of their overall standard deviation; their mean stays where it is.
+
+    This is how the paper describes images (Section 4). Without their mean, two classes would always have
+    opposite centroids, whose norms are in the inverse ratio of the class shares.
+
+    Parameters
+    ----------
+    X : (n, …) numbers
+
+    Returns
+    -------
+    FloatArray of the same shape
+
+    Examples
+    --------
+    >>> unit_scale([[0.0, 0.0], [4.0, 4.0]]).tolist()
+    [[0.0, 0.0], [2.0, 2.0]]
+    """
+    data = check_array("X", X)
+    return np.asarray(data / (float(data.std()) or 1.0))
+
+
 @dataclass(frozen=True, init=False)
-class GaussianMixture:
+class ClassMixture:
     """Class weights, variances and the geometry of the centroids: all that the theory needs of a data set.
 
     Parameters
@@ -40,10 +63,10 @@ class GaussianMixture:
 
     Examples
     --------
-    >>> mix = GaussianMixture(weights=[0.8, 0.2], variances=[0.5, 0.25])
+    >>> mix = ClassMixture(weights=[0.8, 0.2], variances=[0.5, 0.25])
     >>> mix.n_classes, mix.centered
     (2, True)
-    >>> GaussianMixture(weights=[0.8, 0.3], variances=[0.5, 0.25])
+    >>> ClassMixture(weights=[0.8, 0.3], variances=[0.5, 0.25])
     Traceback (most recent call last):
     ...
     ValueError: weights must be a vector that sums to 1, got a sum of 1.1
@@ -78,17 +101,28 @@ class GaussianMixture:
         """Whether all centroids vanish on the scale √N, so that Eq 114 holds."""
         return not np.any(self.centroid_gram)
 
+    @property
+    def centroid_norms(self) -> FloatArray:
+        """‖m_c‖/√N of each class."""
+        return np.sqrt(np.diag(self.centroid_gram))
+
+    @property
+    def centroid_cosines(self) -> FloatArray:
+        """Cosines between the centroids of all pairs of classes; nan where a centroid vanishes."""
+        norms = np.where(self.centroid_norms > 0, self.centroid_norms, np.nan)
+        return np.asarray(self.centroid_gram / np.outer(norms, norms))
+
     def centroid_factor(self) -> FloatArray:
         """L with L Lᵀ = r and as many columns as the centroids have dimensions: m_c = √N Σ_k L_ck e_k."""
         values, vectors = np.linalg.eigh(self.centroid_gram)
         keep = values > _PSD_TOLERANCE * max(float(values.max()), 1e-300)
         return np.asarray(vectors[:, keep] * np.sqrt(values[keep]))[:, ::-1]
 
-    def with_weights(self, weights: npt.ArrayLike) -> GaussianMixture:
+    def with_weights(self, weights: npt.ArrayLike) -> ClassMixture:
         """The same classes, sampled otherwise."""
-        return GaussianMixture(weights, self.variances, self.centroid_gram, self.classes)
+        return ClassMixture(weights, self.variances, self.centroid_gram, self.classes)
 
-    def subset(self, classes: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> GaussianMixture:
+    def subset(self, classes: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> ClassMixture:
         """Some of the classes (by name), with their relative weights or new ones."""
         wanted = np.asarray(classes).tolist()
         missing = [name for name in wanted if name not in self.classes]
@@ -96,7 +130,7 @@ class GaussianMixture:
             raise ValueError(f"classes: unknown {missing!r}; there are {list(self.classes)!r}")
         index = [self.classes.index(name) for name in wanted]
         b = self.weights[index] / self.weights[index].sum() if weights is None else weights
-        return GaussianMixture(
+        return ClassMixture(
             b, self.variances[index], self.centroid_gram[np.ix_(index, index)], np.array(wanted, dtype=object)
         )
 
@@ -108,15 +142,15 @@ class GaussianMixture:
         *,
         preprocess: Callable[[FloatArray], FloatArray] | None = None,
         sample_weight: npt.ArrayLike | None = None,
-    ) -> GaussianMixture:
+    ) -> ClassMixture:
         """Describe labeled data as the theory sees it: shares, mean coordinate variances, centroid gram.
 
         Parameters
         ----------
         X : (n, …) numbers; everything after the first axis is flattened
         y : (n,) labels
-        preprocess : what the model does to its input (for instance ``lambda x: 2 * x - 1``), so that the
-            variances and centroids are those the model sees
+        preprocess : what the model does to its input, so that the variances and centroids are those the model
+            sees; for images :func:`unit_scale`
         sample_weight : (n,) non-negative counts, for weighted or resampled data
 
         Notes
@@ -128,7 +162,7 @@ class GaussianMixture:
         --------
         >>> rng = np.random.default_rng(0)
         >>> X = rng.normal(size=(400, 50)) * np.repeat([1.0, 0.5], 200)[:, None]
-        >>> GaussianMixture.from_data(X, np.repeat(["wide", "narrow"], 200)).variances.round(1)
+        >>> ClassMixture.from_data(X, np.repeat(["wide", "narrow"], 200)).variances.round(1)
         array([0.2, 1. ])
         """
         data = check_array("X", X)
@@ -143,7 +177,7 @@ class GaussianMixture:
         return cls._from_moments(data, labels, counts)
 
     @classmethod
-    def _from_moments(cls, data: FloatArray, labels: npt.NDArray[Any], counts: FloatArray) -> GaussianMixture:
+    def _from_moments(cls, data: FloatArray, labels: npt.NDArray[Any], counts: FloatArray) -> ClassMixture:
         names, codes = np.unique(labels, return_inverse=True)
         onehot = np.zeros((len(names), len(data)))
         onehot[codes, np.arange(len(data))] = counts

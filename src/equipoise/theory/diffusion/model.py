@@ -10,14 +10,15 @@ import numpy.typing as npt
 
 from equipoise._core.checks import FloatArray, check_array, check_positive
 from equipoise._core.random import RandomState
+from equipoise.theory.diffusion.centroid_edges import extensive_edges
 from equipoise.theory.diffusion.centroids import solve_extensive
 from equipoise.theory.diffusion.coefficients import Activation, noise_variance, spread
-from equipoise.theory.diffusion.curves import DEFAULT_STEP, LearningCurves, learning_curves
+from equipoise.theory.diffusion.curves import DEFAULT_STEP, LearningCurves, check_shares, learning_curves
 from equipoise.theory.diffusion.edges import AsymptoticEdges, Edges, asymptotic_edges, exact_edges
-from equipoise.theory.diffusion.mixture import GaussianMixture
+from equipoise.theory.diffusion.limit import LimitErrors
+from equipoise.theory.diffusion.mixture import ClassMixture
 from equipoise.theory.diffusion.outliers import outliers
 from equipoise.theory.diffusion.spectrum import CenteredModel, Spectrum, assemble, solve_resolvents
-from equipoise.theory.diffusion.train import asymptotic_train_error
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class RandomFeatures:
 
     Examples
     --------
-    >>> mix = GaussianMixture(weights=[0.5, 0.5], variances=[0.5, 0.25])
+    >>> mix = ClassMixture(weights=[0.5, 0.5], variances=[0.5, 0.25])
     >>> rf = RandomFeatures(mix, diffusion_time=0.001, features_per_dim=60, samples_per_dim=30)
     >>> [round(edge, 3) for edge in rf.edges().generalization], round(rf.edges().memorization_upper, 5)
     ([7.974, 19.856], 0.04461)
@@ -73,15 +74,15 @@ class RandomFeatures:
     178.8
     """
 
-    mixture: GaussianMixture
+    mixture: ClassMixture
     diffusion_time: float
     features_per_dim: float
     samples_per_dim: float
     activation: Activation = field(default=np.tanh)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.mixture, GaussianMixture):
-            raise TypeError(f"mixture must be a GaussianMixture, got {self.mixture!r}")
+        if not isinstance(self.mixture, ClassMixture):
+            raise TypeError(f"mixture must be a ClassMixture, got {self.mixture!r}")
         for name in ("diffusion_time", "features_per_dim", "samples_per_dim"):
             object.__setattr__(self, name, float(check_positive(name, getattr(self, name))))
         if not callable(self.activation):
@@ -103,7 +104,7 @@ class RandomFeatures:
         if not self.mixture.centered:
             raise ValueError(
                 "this formula needs centered classes (centroid_gram=None); "
-                "for extensive centroids use spectrum() and learning_curves()"
+                "for extensive centroids use edges(), spectrum() and limit_curves()"
             )
         self._need_overparametrization()
         return CenteredModel.build(
@@ -136,15 +137,25 @@ class RandomFeatures:
         return assemble(lam, g, w, status, model.floor if peak > 0 else None, peak)
 
     def edges(self) -> Edges:
-        """All bulk edges, exactly (Eqs 116–117), for centered classes."""
-        return exact_edges(self.centered_model)
+        """All bulk edges, exactly (Eqs 116–117), for centered classes; those of the gap for extensive centroids.
+
+        Returns
+        -------
+        Edges
+            With extensive centroids there are two bulks, below and above the gap, and the lower one has no lower
+            edge (nan): saturated neurons give the density a tail towards zero.
+        """
+        if self.mixture.centered:
+            return exact_edges(self.centered_model)
+        self._need_overparametrization()
+        return extensive_edges(self)
 
     def asymptotic_edges(self) -> AsymptoticEdges:
         """The edges for χ_p > χ_m ≫ 1 and small t (Eqs 118–128)."""
         return asymptotic_edges(self.centered_model)
 
     def timescales(self) -> Timescales:
-        """Onset and end of the global phases, from the edges."""
+        """Onset and end of the global phases, from the edges; for extensive centroids τ_mem⁽²⁾ is nan."""
         edges = self.edges()
         return Timescales(
             1 / (2 * edges.generalization[0]),
@@ -162,15 +173,60 @@ class RandomFeatures:
 
         Examples
         --------
-        >>> mix = GaussianMixture(weights=[0.5, 0.5], variances=[0.5, 0.25])
+        >>> mix = ClassMixture(weights=[0.5, 0.5], variances=[0.5, 0.25])
         >>> rf = RandomFeatures(mix, diffusion_time=0.01, features_per_dim=20, samples_per_dim=8)
         >>> rf.train_error([1e-6, 1.0, 1e3]).round(3)
         array([1.   , 0.937, 0.657])
         """
         tau = np.atleast_1d(check_positive("times", times)).ravel()
         self._need_overparametrization()
-        centered = self.centered_model if self.mixture.centered else None
-        return asymptotic_train_error(self, tau, centered=centered)
+        return LimitErrors(self).train(tau)
+
+    def limit_curves(
+        self, times: npt.ArrayLike | None = None, *, sample_shares: npt.ArrayLike | None = None
+    ) -> LearningCurves:
+        """Train and class test errors against training time for N → ∞, without any instance.
+
+        Parameters
+        ----------
+        times : training times τ; by default 120 of them from 10⁻³ to 10³
+        sample_shares : as in :meth:`learning_curves`
+
+        Returns
+        -------
+        LearningCurves
+            With one run, of which all times and gaps are exact; class times have no spread.
+
+        Notes
+        -----
+        The paper has the train error (Eqs 134, 137). The test error needs two resolvents, whose equations are
+        derived in :mod:`equipoise.theory.diffusion.limit`. An instance differs by terms of order 1/N.
+
+        Examples
+        --------
+        >>> mix = ClassMixture(weights=[0.5, 0.5], variances=[0.5, 0.25])
+        >>> rf = RandomFeatures(mix, diffusion_time=0.01, features_per_dim=20, samples_per_dim=8)
+        >>> rf.limit_curves([0.1, 10.0]).test_per_class.round(3)
+        array([[0.964, 1.004],
+               [0.949, 0.937]])
+        """
+        tau = (
+            np.geomspace(1e-3, 1e3, 120)
+            if times is None
+            else np.atleast_1d(check_positive("times", times)).ravel()
+        )
+        self._need_overparametrization()
+        shares = None if sample_shares is None else check_shares(sample_shares, self.mixture.n_classes)
+        errors = LimitErrors(self, shares)
+        return LearningCurves(
+            times=tau,
+            train_runs=errors.train(tau)[None],
+            test_runs=errors.test(tau)[None],
+            weights=self.mixture.weights,
+            spread=self.spread,
+            noise_variance=self.noise_variance,
+            classes=self.mixture.classes,
+        )
 
     def learning_curves(
         self,
@@ -202,7 +258,7 @@ class RandomFeatures:
 
         Examples
         --------
-        >>> mix = GaussianMixture(weights=[0.5, 0.5], variances=[0.5, 0.25])
+        >>> mix = ClassMixture(weights=[0.5, 0.5], variances=[0.5, 0.25])
         >>> rf = RandomFeatures(mix, diffusion_time=0.01, features_per_dim=20, samples_per_dim=8)
         >>> curves = rf.learning_curves(dimension=20, n_instances=2, random_state=0)
         >>> wide, narrow = curves.memorization_time

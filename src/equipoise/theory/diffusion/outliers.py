@@ -49,7 +49,7 @@ def _scan_grid(system: ExtensiveModel, dimension: int) -> FloatArray:
     """Points from just above the rightmost bulk to above any possible eigenvalue."""
     nodes = system.nodes
     second = float(nodes.weights @ (nodes.stack("second_moment") @ system.b))
-    bulk = (1 + system.chi**0.5) ** 2 + (1 + system.ratio**0.5) ** 2
+    bulk = (1 + system.chi**0.5) ** 2 + (1 + system.ratio.max() ** 0.5) ** 2
     top = 3 * second * (system.chi * dimension + bulk)
     low, high = 0.05 * second * system.chi, 3 * second * bulk
     for _ in range(_ROUNDS):

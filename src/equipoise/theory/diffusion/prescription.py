@@ -96,8 +96,8 @@ def equalizing_weights(
 
     Examples
     --------
-    >>> from equipoise.theory.diffusion import GaussianMixture
-    >>> mix = GaussianMixture([0.5, 0.5], [0.5, 0.4], np.eye(2))
+    >>> from equipoise.theory.diffusion import ClassMixture
+    >>> mix = ClassMixture([0.5, 0.5], [0.5, 0.4], np.eye(2))
     >>> rf = RandomFeatures(mix, diffusion_time=0.01, features_per_dim=20, samples_per_dim=10)
     >>> found = equalizing_weights(rf, "memorization", dimension=10, n_instances=1, random_state=0)
     >>> found.converged, bool(found.value.gain[1] < 1.02 < found.value.gain[0])

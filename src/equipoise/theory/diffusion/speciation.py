@@ -18,6 +18,7 @@ eigenvector follows from the resolvent of the spikeless matrix.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,9 @@ from equipoise._core.checks import FloatArray, check_in_range, check_integer, ch
 from equipoise._core.random import RandomState, as_generator, derive_seed, draw_seed
 from equipoise.theory.diffusion.coefficients import Activation
 from equipoise.theory.diffusion.instances import draw, equivalent_factor
-from equipoise.theory.diffusion.mixture import GaussianMixture
+from equipoise.theory.diffusion.mixture import ClassMixture
+
+_SEPARATING = 0.1  # share of the squared distance of two centroids by which a direction tells them apart
 
 
 def leading_speciation_time(
@@ -53,38 +56,72 @@ def leading_speciation_time(
     return np.asarray(np.maximum(1 - a, 0.0) / 2 * np.log(dimension))
 
 
-def _spikes(mixture: GaussianMixture) -> tuple[FloatArray, FloatArray]:
-    """κ_k, descending, and the share of each class's centroid along each spike's direction, (C, k)."""
-    factor = check_type("mixture", mixture, GaussianMixture).centroid_factor()
+def _spikes(mixture: ClassMixture) -> tuple[FloatArray, FloatArray]:
+    """κ_k, descending, and each class's centroid along the directions of the spikes, (C, k)."""
+    factor = check_type("mixture", mixture, ClassMixture).centroid_factor()
     kappa, rotation = np.linalg.eigh(factor.T @ (mixture.weights[:, None] * factor))
     kappa, rotation = kappa[::-1], rotation[:, ::-1]
-    along = factor @ rotation
-    norm = (along**2).sum(axis=1, keepdims=True)
-    return kappa, np.divide(along**2, norm, out=np.zeros_like(along), where=norm > 0)
+    return kappa, factor @ rotation
 
 
-def speciation_time(mixture: GaussianMixture, dimension: int, features_per_dim: float) -> FloatArray:
-    """The diffusion time at which each class becomes inferable, with its constant.
+@dataclass(frozen=True)
+class SpeciationTimes:
+    """Diffusion times at which each class can be seen, and told from the others.
 
-    A class speciates with the direction that carries most of its centroid. Centered classes never do: −inf.
-    A time below zero means that the class does not leave the bulk at any diffusion time.
+    Attributes
+    ----------
+    appearance : when the direction that carries most of the class's centroid leaves the bulk. For centroids with a
+        large common part this is when their common mean appears, which says nothing of the class
+    separation : when the class can be told from every other class: for each other class, the first direction that
+        carries at least a tenth of the squared distance of the two centroids; the latest of these
+    """
+
+    appearance: FloatArray
+    separation: FloatArray
+
+
+def speciation_time(mixture: ClassMixture, dimension: int, features_per_dim: float) -> SpeciationTimes:
+    """The diffusion times at which each class appears and separates, with their constants (Result 1).
+
+    Parameters
+    ----------
+    mixture : the classes
+    dimension : N
+    features_per_dim : χ_p
+
+    Returns
+    -------
+    SpeciationTimes
+        A class without a centroid never appears, and two classes with the same centroid never separate: −inf. A
+        time below zero means that the direction does not leave the bulk at any diffusion time.
+
+    References
+    ----------
+    Nicoletti et al., Eqs 10–13 and Result 1.
 
     Examples
     --------
-    >>> weak = GaussianMixture([0.7, 0.3], [0.5, 0.5], np.eye(2))
-    >>> strong = GaussianMixture([1 - 1e-3, 1e-3], [0.5, 0.5], np.eye(2))
-    >>> speciation_time(weak, 1000, 2.0).round(2), speciation_time(strong, 1000, 2.0).round(2)
-    (array([3.45, 3.03]), array([3.63, 0.17]))
+    >>> rare = ClassMixture([1 - 1e-3, 1e-3], [0.5, 0.5], np.eye(2))
+    >>> speciation_time(rare, 1000, 2.0).appearance.round(2)
+    array([3.63, 0.17])
+    >>> near = ClassMixture([0.5, 0.5], [0.5, 0.5], [[1, 0.9], [0.9, 1]])  # centroids at cosine 0.9
+    >>> found = speciation_time(near, 1000, 2.0)
+    >>> found.appearance.round(2), found.separation.round(2)
+    (array([3.6, 3.6]), array([2.13, 2.13]))
     """
     check_integer("dimension", dimension, low=2)
     p = float(check_positive("features_per_dim", features_per_dim))
-    kappa, share = _spikes(mixture)
-    times = np.full(mixture.n_classes, -np.inf)
-    if kappa.size:
-        direction = 0.5 * np.log(dimension * np.maximum(kappa, 1e-300) * np.sqrt(p))
-        present = share.sum(axis=1) > 0
-        times[present] = direction[share.argmax(axis=1)][present]
-    return times
+    kappa, along = _spikes(mixture)
+    c = mixture.n_classes
+    times = np.append(0.5 * np.log(dimension * np.maximum(kappa, 1e-300) * np.sqrt(p)), -np.inf)
+    never = len(kappa)
+    seen = [int(np.argmax(own)) if own.any() else never for own in along**2]
+    apart = np.full((c, c), np.inf)
+    for i, j in permutations(range(c), 2):
+        share = (along[i] - along[j]) ** 2
+        carried = np.flatnonzero(share >= _SEPARATING * share.sum()) if share.any() else [never]
+        apart[i, j] = times[carried[0]]
+    return SpeciationTimes(times[seen], apart.min(axis=1))
 
 
 def spike_overlap(spike: npt.ArrayLike, features_per_dim: float) -> FloatArray:
@@ -116,7 +153,7 @@ class Overlaps:
 
 
 def centroid_overlaps(
-    mixture: GaussianMixture,
+    mixture: ClassMixture,
     times: npt.ArrayLike,
     dimension: int,
     features_per_dim: float,
@@ -137,7 +174,9 @@ def centroid_overlaps(
     activation, random_state : for the simulation
     """
     t = np.atleast_1d(check_positive("times", times))
-    kappa, share = _spikes(mixture)
+    kappa, along = _spikes(mixture)
+    norm = (along**2).sum(axis=1, keepdims=True)
+    share = np.divide(along**2, norm, out=np.zeros_like(along), where=norm > 0)
     theta = np.exp(-2 * t)[:, None] * dimension * kappa
     theory = np.sqrt(spike_overlap(theta, features_per_dim) @ share.T)
     if not n_instances:
@@ -158,7 +197,7 @@ def centroid_overlaps(
 
 
 def _simulated(
-    mixture: GaussianMixture,
+    mixture: ClassMixture,
     t: float,
     dimension: int,
     features_per_dim: float,

@@ -18,11 +18,12 @@ import numpy.typing as npt
 from equipoise._core.checks import FloatArray
 from equipoise._core.solution import ConvergenceWarning, Status
 from equipoise.theory.diffusion.coefficients import Activation, coefficients, noise_variance
-from equipoise.theory.diffusion.mixture import GaussianMixture
+from equipoise.theory.diffusion.mixture import ClassMixture
 
 ComplexArray = npt.NDArray[np.complex128]
 
-_CONTINUATION = np.concatenate([np.geomspace(100.0, 1e-9, 34), [0.0]])
+_FAR, _NEAR = 100.0, 1e-9  # of the continuation in Im z; the latter in units of the nearest point to the peak
+_PER_DECADE = 3
 _NEWTON_STEPS = 40
 _TOLERANCE = 1e-11
 _LOOSE = 1e-7  # between the stations of the continuation a rough solution is enough
@@ -40,7 +41,6 @@ class CenteredModel:
     noise: FloatArray  # h_c²
     floor: float  # ς = Σ b_c ς_c
     diffusion_slope: float  # Δ e^{2t} Σ b_c γ_c²/σ_c²
-    readout_slope: float  # e^t Σ b_c γ_c/σ_c, the size of V
     features_per_dim: float
     samples_per_dim: float
     delta: float
@@ -48,7 +48,7 @@ class CenteredModel:
     @classmethod
     def build(
         cls,
-        mixture: GaussianMixture,
+        mixture: ClassMixture,
         diffusion_time: float,
         features_per_dim: float,
         samples_per_dim: float,
@@ -64,7 +64,6 @@ class CenteredModel:
             noise=np.where(noise > _LINEAR * slope**2, noise, 0.0),
             floor=float(b @ [float(p.floor) for p in parts]),
             diffusion_slope=float(delta * grow**2 * (b @ (slope**2 / mixture.variances))),
-            readout_slope=float(grow * (b @ (slope / np.sqrt(mixture.variances)))),
             features_per_dim=features_per_dim,
             samples_per_dim=samples_per_dim,
             delta=delta,
@@ -131,11 +130,15 @@ def solve_resolvents(
 ) -> tuple[ComplexArray, ComplexArray, npt.NDArray[np.object_], FloatArray]:
     """g and g_Ω at x = z − ς, real or with Im z > 0, with a status and the last relative step of each."""
     x = np.asarray(x)
-    g = -1 / (x + 1j * _CONTINUATION[0])
+    near = _NEAR * min(1.0, float(np.abs(x).min(initial=1.0)))
+    stations = np.geomspace(
+        _FAR, max(near, 1e-300), 1 + int(_PER_DECADE * np.log10(_FAR / max(near, 1e-300)))
+    )
+    g = -1 / (x + 1j * _FAR)
     w = g.copy()
     error = np.full(x.shape, np.inf)
     with np.errstate(all="ignore"):
-        for station in _CONTINUATION:
+        for station in (*stations, 0.0):
             last = station == 0.0
             error = _relax(model, x + 1j * station, g, w, _TOLERANCE if last else _LOOSE)
     status = np.full(x.shape, Status.CONVERGED, dtype=object)

@@ -29,6 +29,20 @@ def minimum_times(times: FloatArray, errors: FloatArray) -> FloatArray:
     return np.array(found)
 
 
+def local_minima(times: FloatArray, errors: FloatArray) -> list[list[tuple[float, float]]]:
+    """The times and depths of all minima of each curve, in order of time; the deepest is the time of Eq 15.
+
+    >>> tau = np.geomspace(0.1, 10, 81)
+    >>> [(round(t, 1), round(e, 1)) for t, e in local_minima(tau, np.cos(2 * np.log(tau))[None])[0]]
+    [(0.2, -1.0), (4.7, -1.0)]
+    """
+    found = []
+    for curve in errors:
+        inner = np.flatnonzero((curve[1:-1] < curve[:-2]) & (curve[1:-1] <= curve[2:])) + 1
+        found.append([(float(times[i]), float(curve[i])) for i in inner])
+    return found
+
+
 def crossing_times(times: FloatArray, errors: FloatArray, threshold: float = 1.0) -> FloatArray:
     """Where each curve, after its minimum, first comes back to the threshold (linear in log τ); nan if never.
 

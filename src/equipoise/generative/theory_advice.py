@@ -1,4 +1,4 @@
-"""The theory's word on images: in which order the classes will be memorized, and which shares even it out."""
+"""What the theory advises for images: the order in which classes will be memorized, and shares that even it out."""
 
 from __future__ import annotations
 
@@ -9,30 +9,55 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from equipoise._core.checks import FloatArray, check_positive
 from equipoise._core.solution import ConvergenceWarning
 from equipoise.datasets.labeled_images import LabeledImages
+from equipoise.datasets.reading import read_table
 from equipoise.theory.diffusion import (
-    GaussianMixture,
+    ClassMixture,
     PredictedOrder,
     RandomFeatures,
     equalizing_weights,
     predict_order,
+    unit_scale,
+)
+from equipoise.theory.diffusion.prediction import (
+    DIFFUSION_TIME,
+    DIMENSION,
+    FEATURES_PER_DIM,
+    SAMPLES_PER_DIM,
+    THRESHOLD,
 )
 
-_THRESHOLD = 1.2  # the test error at which a class counts as memorized, as in the paper's main text
+
+def describe(data: LabeledImages) -> ClassMixture:
+    """All that the theory needs to know of the images, in the units of the paper's descriptors."""
+    return ClassMixture.from_data(data.images, data.labels, preprocess=unit_scale)
 
 
-def as_seen(data: LabeledImages) -> npt.NDArray[np.float64]:
-    """The images as the network sees them: the mean image taken off, unit scale (App. J.1)."""
-    pixels = data.images.reshape(len(data.images), -1).astype(np.float64)
-    return np.asarray((pixels - pixels.mean(axis=0)) / (pixels.std() or 1.0))
+def standardized_table(path: str, target: str) -> tuple[FloatArray, npt.NDArray[Any], str]:
+    """The numbers of a table as models of tables see them, every column with mean 0 and variance 1.
 
-
-def describe(data: LabeledImages) -> GaussianMixture:
-    """All that the theory needs to know of the images."""
-    return GaussianMixture.from_data(as_seen(data), data.labels)
+    Returns
+    -------
+    rows, labels, and a sentence about what was read
+    """
+    table = read_table(path, target)
+    frame = pd.DataFrame(table.X)
+    numbers = frame.loc[:, [kind == "number" for kind in table.kinds]].astype(np.float64)
+    whole = numbers.notna().all(axis=1)
+    rows = numbers[whole]
+    spread = rows.std()
+    rows = rows.loc[:, spread > 0]
+    if rows.shape[1] < 2:
+        raise ValueError(f"{path} must have at least two columns of numbers that vary, got {rows.shape[1]}")
+    labels = np.array([str(name) for name in table.classes])[table.y[whole.to_numpy()]]
+    about = f"{len(rows):,} rows of {rows.shape[1]} columns of numbers"
+    dropped = len(frame) - len(rows)
+    about += f"; {dropped:,} rows with missing numbers were left out" if dropped else ""
+    return ((rows - rows.mean()) / rows.std()).to_numpy(), labels, about
 
 
 def shares_in_words(names: Sequence[str], shares: npt.ArrayLike) -> str:
@@ -64,7 +89,7 @@ class Prescription:
 
     def in_words(self, names: tuple[str, ...]) -> str:
         shares = shares_in_words(names, self.shares)
-        this, other = "memorisation", "generalisation"
+        this, other = "memorization", "generalization"
         if self.quantity == "generalization":
             this, other = other, this
         reach = "evens out" if self.equal else "comes nearest to evening out"
@@ -75,14 +100,20 @@ class Prescription:
         )
 
 
-def prescribe(data: LabeledImages, quantity: str = "memorization", *, seed: int = 0) -> Prescription:
-    """Shares in which to draw these very images, so that the classes are memorized, or generalize, together."""
-    model = RandomFeatures(describe(data), diffusion_time=0.01, features_per_dim=40, samples_per_dim=10)
-    dimension = max(16, len(data.classes) + 2)
+def prescribe(
+    data: LabeledImages, quantity: str = "memorization", *, dimension: int = 32, seed: int = 0
+) -> Prescription:
+    """Shares in which to draw these very images, so that the classes are memorized, or generalize, together.
+
+    The model has the paper's ratios of features and samples to dimensions. The search compares many shares on
+    common draws, for which a smaller ``dimension`` than the paper's is enough.
+    """
+    model = RandomFeatures(describe(data), DIFFUSION_TIME, FEATURES_PER_DIM, SAMPLES_PER_DIM)
+    size = max(dimension, len(data.classes) + 2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # said in words instead
         found = equalizing_weights(
-            model, quantity, dimension=dimension, redraw=True, threshold=_THRESHOLD, random_state=seed
+            model, quantity, dimension=size, redraw=True, threshold=THRESHOLD, random_state=seed
         )
     value = found.value
     return Prescription(quantity, value.weights, found.converged, value.gain, value.cost)
@@ -111,20 +142,18 @@ def predict(
     data: LabeledImages,
     shares: npt.ArrayLike | None = None,
     *,
+    dimension: int = DIMENSION,
     n_bootstrap: int = 20,
     seed: int = 0,
     verbose: bool | None = None,
 ) -> PredictedOrder:
     """The predicted order of memorization, with the classes drawn in the shares of the training."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return predict_order(
-            as_seen(data),
-            data.labels,
-            drawn=shares,
-            threshold=_THRESHOLD,
-            dimension=max(16, len(data.classes) + 2),
-            n_bootstrap=n_bootstrap,
-            random_state=seed,
-            verbose=verbose,
-        )
+    return predict_order(
+        data.images,
+        data.labels,
+        drawn=shares,
+        dimension=max(dimension, len(data.classes) + 2),
+        n_bootstrap=n_bootstrap,
+        random_state=seed,
+        verbose=verbose,
+    )

@@ -28,7 +28,7 @@ from equipoise.generative.clock import read_clock
 from equipoise.generative.ddpm import DDPM
 from equipoise.generative.folder import RunFolder
 from equipoise.generative.monitor import Look
-from equipoise.generative.prescribed import evening_shares, prescribe, shares_in_words
+from equipoise.generative.theory_advice import evening_shares, prescribe, shares_in_words
 from equipoise.networks.unet import PRESETS, UNet
 from equipoise.training import TrainingDiverged
 
@@ -67,7 +67,7 @@ def look_steps(steps: int, per_decade: int, first: int = 10) -> list[int]:
     return sorted({round(x) for x in grid.tolist() if first <= x < 0.9 * steps} | {steps})
 
 
-def start(
+def start_run(
     source: str | Path,
     out: str | Path,
     options: Mapping[str, Any],
@@ -132,7 +132,7 @@ def _evened(earlier: RunFolder, data: LabeledImages) -> FloatArray:
     return evening_shares(times, data.counts / data.counts.sum() if drawn is None else drawn)
 
 
-def resume(
+def resume_run(
     out: str | Path,
     options: Mapping[str, Any],
     source: str | Path | None = None,
@@ -159,7 +159,7 @@ def resume(
     return _train(folder, data, tell, verbose)
 
 
-def monitor(
+def look_again(
     out: str | Path,
     source: str | Path | None = None,
     *,

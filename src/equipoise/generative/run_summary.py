@@ -13,14 +13,14 @@ from equipoise.datasets.labeled_images import LabeledImages
 from equipoise.generative.clock import Clock, read_clock
 from equipoise.generative.ddpm import held_out_rows
 from equipoise.generative.folder import RunFolder
-from equipoise.generative.prescribed import describe, predict
-from equipoise.theory.diffusion import GaussianMixture, PredictedOrder
+from equipoise.generative.theory_advice import describe, predict
+from equipoise.theory.diffusion import ClassMixture, PredictedOrder
 
 THRESHOLDS = (1 / 3, 1 / 6, 1 / 12)
 
 
 @dataclass(frozen=True)
-class Reading:
+class RunSummary:
     """All that the page says of a run, computed."""
 
     folder: RunFolder
@@ -28,7 +28,7 @@ class Reading:
     table: pd.DataFrame
     clock: Clock
     other: dict[float, Clock]
-    mixture: GaussianMixture | None
+    mixture: ClassMixture | None
     predicted: PredictedOrder | None
     why_not: str
 
@@ -56,7 +56,7 @@ class Reading:
         return self.data.images[~held]
 
 
-def read_run(folder: RunFolder, *, n_bootstrap: int = 10, verbose: bool | None = None) -> Reading:
+def summarize_run(folder: RunFolder, *, n_bootstrap: int = 10, verbose: bool | None = None) -> RunSummary:
     """Read a run's clock and ask the theory."""
     data, table = folder.images(), folder.table()
     clocks = {threshold: read_clock(table, folder.names, threshold=threshold) for threshold in THRESHOLDS}
@@ -75,4 +75,4 @@ def read_run(folder: RunFolder, *, n_bootstrap: int = 10, verbose: bool | None =
             why_not = str(error)
     else:
         why_not = "an order needs two classes"
-    return Reading(folder, data, table, clocks[1 / 3], clocks, mixture, predicted, why_not)
+    return RunSummary(folder, data, table, clocks[1 / 3], clocks, mixture, predicted, why_not)

@@ -9,19 +9,19 @@ from scipy import stats
 
 from equipoise.generative.clock import Estimate
 from equipoise.generative.plots import GapPoint, gaps_against_share, gaps_against_variance
-from equipoise.generative.readings import Reading
+from equipoise.generative.run_summary import RunSummary
 from equipoise.generative.sections import time_cell
 from equipoise.report import Figure, Note, Row, Table
 from equipoise.report.blocks import Block
 
 
-def together(readings: Sequence[Reading], reference: str | None = None) -> list[Block]:
+def compare_runs(summaries: Sequence[RunSummary], reference: str | None = None) -> list[Block]:
     """What the runs say together."""
-    points = gap_points(readings, reference)
+    points = gap_points(summaries, reference)
     balanced = [p for p in points if 0.4 <= p.share / (p.share + p.reference_share) <= 0.6]
     enough = len({p.partner for p in balanced}) > 2
     shown = balanced if enough else points
-    blocks: list[Block] = [_summary(readings, points, shown)]
+    blocks: list[Block] = [_summary(summaries, points, shown)]
     if points:
         blocks += [
             Row(
@@ -30,30 +30,30 @@ def together(readings: Sequence[Reading], reference: str | None = None) -> list[
                         gaps_against_variance(shown),
                         "Gap to the reference class against the mean pixel variance of the other one"
                         + (", pairs of equal shares only. " if enough else ". ")
-                        + "Above zero: the other class is memorised first.",
-                        "Memorisation gap against variance",
+                        + "Above zero: the other class is memorized first.",
+                        "Memorization gap against variance",
                     ),
                     Figure(
                         gaps_against_share(points),
                         "Gap against how often the other class is drawn. Triangles: the reference "
-                        "class was not memorised "
+                        "class was not memorized "
                         "within the run, so the gap is at least this.",
-                        "Memorisation gap against share",
+                        "Memorization gap against share",
                     ),
                 ]
             ),
             _gaps_table(points),
         ]
-    return [*blocks, _runs_table(readings)]
+    return [*blocks, _runs_table(summaries)]
 
 
-def gap_points(readings: Sequence[Reading], reference: str | None = None) -> list[GapPoint]:
+def gap_points(summaries: Sequence[RunSummary], reference: str | None = None) -> list[GapPoint]:
     """A point for every class of every run but the run's reference class; pairs never memorized have none."""
     points = []
-    for one in readings:
+    for one in summaries:
         if len(one.names) < 2:
             continue
-        base = _reference(one, readings, reference)
+        base = _reference(one, summaries, reference)
         for partner in one.names:
             if partner == base:
                 continue
@@ -63,22 +63,22 @@ def gap_points(readings: Sequence[Reading], reference: str | None = None) -> lis
     return points
 
 
-def _reference(one: Reading, readings: Sequence[Reading], wanted: str | None) -> str:
+def _reference(one: RunSummary, summaries: Sequence[RunSummary], wanted: str | None) -> str:
     """The class asked for; else, of those that all runs have (or else this one), that which varies least."""
     if wanted is not None:
         if wanted not in one.names:
             listed = ", ".join(map(repr, one.names))
             raise ValueError(f"--reference: {one.folder.path} has no class {wanted!r}; it has {listed}")
         return wanted
-    shared = set.intersection(*(set(other.names) for other in readings))
-    among = readings if shared else [one]
+    shared = set.intersection(*(set(other.names) for other in summaries))
+    among = summaries if shared else [one]
     return min(
         sorted(shared or one.names),
         key=lambda name: np.mean([other.pixel_variance[other.names.index(name)] for other in among]),
     )
 
 
-def _gap(one: Reading, base: str, partner: str) -> Estimate:
+def _gap(one: RunSummary, base: str, partner: str) -> Estimate:
     """t_mem(reference) − t_mem(partner), Eq 147."""
     if (base, partner) in one.clock.gaps:
         return one.clock.gaps[base, partner]
@@ -86,7 +86,7 @@ def _gap(one: Reading, base: str, partner: str) -> Estimate:
     return Estimate(-turned.value, -turned.high, -turned.low)
 
 
-def _point(one: Reading, base: str, partner: str, gap: Estimate) -> GapPoint:
+def _point(one: RunSummary, base: str, partner: str, gap: Estimate) -> GapPoint:
     code, other = one.names.index(partner), one.names.index(base)
     censored = bool(np.isinf(gap.value))
     times = [one.clock.memorized[i].value for i in (other, code)]
@@ -103,13 +103,13 @@ def _point(one: Reading, base: str, partner: str, gap: Estimate) -> GapPoint:
     )  # fmt: skip
 
 
-def _summary(readings: Sequence[Reading], points: Sequence[GapPoint], shown: Sequence[GapPoint]) -> Note:
+def _summary(summaries: Sequence[RunSummary], points: Sequence[GapPoint], shown: Sequence[GapPoint]) -> Note:
     if not points:
         return Note(
-            "In no run has a class been memorised yet: train on with --resume --steps.", "note", "No gaps yet"
+            "In no run has a class been memorized yet: train on with --resume --steps.", "note", "No gaps yet"
         )
     first = sum(p.gap > 0 for p in points)
-    text = f"In {first} of {len(points)} pairs the other class is memorised before the reference class."
+    text = f"In {first} of {len(points)} pairs the other class is memorized before the reference class."
     whole = [p for p in points if not p.censored]
     if whole:
         sure = sum(p.low > 0 or p.high < 0 for p in whole)
@@ -122,12 +122,12 @@ def _summary(readings: Sequence[Reading], points: Sequence[GapPoint], shown: Seq
     if len(np.unique(x)) > 3:
         pearson, spearman = stats.pearsonr(x, y)[0], stats.spearmanr(x, y)[0]
         text += f" Gap and variance correlate by {pearson:.2f} (ranks: {spearman:.2f})."
-    return Note(text, "note", f"{len(readings)} runs")
+    return Note(text, "note", f"{len(summaries)} runs")
 
 
-def _runs_table(readings: Sequence[Reading]) -> Table:
+def _runs_table(summaries: Sequence[RunSummary]) -> Table:
     rows = []
-    for one in readings:
+    for one in summaries:
         clock = one.clock
         drawn = " · ".join(f"{name} {share:.0%}" for name, share in zip(one.names, one.shares, strict=True))
         times = " · ".join(
@@ -150,7 +150,7 @@ def _runs_table(readings: Sequence[Reading]) -> Table:
         spread = f"{max(steps) / min(steps):.2f}" if np.isfinite(steps).all() else "–"
         advised = f"{clock.advised:,}" if clock.advised else "none"
         rows.append([one.folder.name, drawn, how, times, spread, span, advised])
-    columns = ["run", "drawn", "shares", "memorised at", "latest / earliest", "window", "checkpoint"]
+    columns = ["run", "drawn", "shares", "memorized at", "latest / earliest", "window", "checkpoint"]
     return Table(columns, rows, "Steps, with 95 % bootstrap intervals.")
 
 
@@ -167,6 +167,6 @@ def _gaps_table(points: Sequence[GapPoint]) -> Table:
     return Table(
         columns,
         rows,
-        "Positive: the second of the pair is memorised first.",
+        "Positive: the second of the pair is memorized first.",
         {"variance": ".3f", "theory's gap": ".3g"},
     )

@@ -1,0 +1,69 @@
+"""``equipoise diffusion predict``: an order for images and tables, and what is refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from equipoise.cli import main
+from equipoise.generative.prediction_page import build_prediction
+from equipoise.theory.diffusion import predict_order
+
+QUICK = ["--dimension", "12", "--instances", "2", "--bootstrap", "3"]
+EVIL = "<script>alert(1)</script>"
+
+
+def images(names=("calm", "wild"), n=60):
+    rng = np.random.default_rng(0)
+    y = np.repeat(names, n)
+    return rng.normal(size=(2 * n, 8, 8)) * np.where(y == names[1], 1.0, 0.4)[:, None, None] + 1, y
+
+
+def test_images_are_given_an_order_and_a_page(tmp_path, capsys):
+    X, y = images()
+    np.savez(tmp_path / "data.npz", X=X, y=y)
+    out = tmp_path / "page.html"
+    assert main(["diffusion", "predict", str(tmp_path / "data.npz"), *QUICK, "--out", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert "wild → calm" in said
+    assert "centroid norm" in said
+    assert "Cosines between the centroids" in out.read_text()
+
+
+def test_a_table_is_given_an_order(tmp_path, capsys):
+    X, y = images()
+    frame = pd.DataFrame(X.reshape(len(X), -1)[:, :6], columns=list("abcdef"))
+    frame["text"] = "same"
+    frame["kind"] = y
+    frame.loc[0, "a"] = np.nan
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    assert main(["diffusion", "predict", str(tmp_path / "data.csv"), "--target", "kind", *QUICK]) == 0
+    said = capsys.readouterr().out
+    assert "119 rows of 6 columns" in said
+    assert "wild" in said
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "extra", "message"),
+    [
+        (np.ones((20, 8, 8)), np.repeat([0, 1], 10), [], "does not vary"),
+        (np.random.default_rng(0).normal(size=(20, 8, 8)), np.zeros(20), [], "at least two classes"),
+        (np.random.default_rng(0).normal(size=(20, 8, 8)), np.r_[0, np.ones(19)], [], "at least 2 samples"),
+        (np.full((20, 8, 8), np.nan), np.repeat([0, 1], 10), [], "finite"),
+        (*images(), ["--pairs", "calm"], "--pairs must be"),
+        (*images(), ["--pairs", "calm:odd"], "unknown"),
+    ],
+)
+def test_bad_data_end_in_a_sentence(tmp_path, capsys, X, y, extra, message):
+    np.savez(tmp_path / "data.npz", X=X, y=y)
+    out = tmp_path / "page.html"
+    assert main(["diffusion", "predict", str(tmp_path / "data.npz"), *QUICK, *extra, "--out", str(out)]) == 2
+    assert message in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_the_page_escapes_names():
+    X, y = images(names=("calm", EVIL))
+    found = predict_order(X, y, dimension=12, n_instances=2, n_bootstrap=2, random_state=0)
+    page = build_prediction(found, EVIL).to_html()
+    assert EVIL not in page
+    assert "Expected order of memorization" in page
