@@ -35,9 +35,8 @@ from equipoise.datasets.encoding import TableEncoder
 from equipoise.datasets.thinning import sample_rows
 from equipoise.metrics import Decision, UnmetWish, Wish, judge_decision
 
-MOST_COMPARED = (
-    200_000  # rows of a larger table that are compared on: all of the rare classes, a part of the others
-)
+MOST_COMPARED = 200_000  # rows of a larger table on which treatments are compared, the rare classes first
+LEAST_COMPARED, COMPARED_A_SECOND = 50_000, 400  # with a short budget fewer of them
 
 
 class Advisor(ClassifierMixin, BaseEstimator):
