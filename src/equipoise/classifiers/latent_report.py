@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,9 +64,9 @@ def variance_table(
         losses = _losses(clf, z[members], code)
         at_mean = _losses(clf, z[members].mean(axis=0, keepdims=True), code)[0]
         found = risk_variance(
-            lambda points, own=code: _losses(clf, points, own),
+            partial(_losses, clf, code=int(code)),
             z[members],
-            lambda groups, own=code: _weights(clf, groups, own, rng),
+            partial(_weights, clf, code=int(code), rng=rng),
             n_mixed=clf.n_mixed,
             n_rows=min(len(members), ROWS_OF_A_CLASS),
             n_resamples=RESAMPLES,

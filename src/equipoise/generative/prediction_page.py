@@ -10,7 +10,20 @@ import numpy as np
 import equipoise
 from equipoise._core.files import write_text
 from equipoise.generative.plots import color
-from equipoise.report import Figure, Interval, Note, Report, Row, Section, Table, Text, new_figure, plain
+from equipoise.report import (
+    Figure,
+    Interval,
+    Note,
+    Report,
+    Row,
+    Section,
+    Table,
+    Text,
+    bar,
+    new_figure,
+    plain,
+    scatter,
+)
 from equipoise.theory.diffusion import PredictedOrder
 
 
@@ -52,8 +65,6 @@ _METHOD = (
 
 
 def _times_figure(found: PredictedOrder) -> Figure:
-    import plotly.graph_objects as go
-
     order = [found.classes.index(name) for name in reversed(found.order)]
     traces = []
     for label, times, ends, shade in (
@@ -62,7 +73,7 @@ def _times_figure(found: PredictedOrder) -> Figure:
     ):
         times, low, high = times[order], ends[0, order], ends[1, order]
         traces.append(
-            go.Scatter(
+            scatter(
                 x=times,
                 y=[plain(found.classes[i]) for i in order],
                 name=label,
@@ -80,10 +91,8 @@ def _times_figure(found: PredictedOrder) -> Figure:
 
 
 def _variance_figure(found: PredictedOrder) -> Figure:
-    import plotly.graph_objects as go
-
     order = [found.classes.index(name) for name in reversed(found.order)]
-    bars = go.Bar(
+    bars = bar(
         x=found.mixture.variances[order],
         y=[plain(found.classes[i]) for i in order],
         orientation="h",
