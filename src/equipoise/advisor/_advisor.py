@@ -24,7 +24,7 @@ from equipoise._core.random import derive_seed, draw_seed
 from equipoise.advisor.bags import Bag, Rows, fit_fold
 from equipoise.advisor.budget import Budget, parse_duration
 from equipoise.advisor.engines import running
-from equipoise.advisor.ensemble import fit_stack, held_out_stack, keep_useful
+from equipoise.advisor.ensemble import Stack, fit_stack, held_out_stack, keep_useful
 from equipoise.advisor.search import TOO_SHORT, Found, search
 from equipoise.advisor.splits import Fold, make_folds
 from equipoise.advisor.treatments import Context, Treatment, advised_treatments, all_treatments
@@ -225,6 +225,10 @@ class Advisor(ClassifierMixin, BaseEstimator):
         told.close()
         return self
 
+    bags_: list[Bag]
+    stack_: Stack
+    encoders_: dict[str, Any]
+
     def _fit_all_rows(self, table: Table, rows: Rows, context: Context, budget: Budget) -> None:
         """The boosted models of the recommended one again, on all rows instead of the sample."""
         from equipoise.advisor.all_rows import AllRows, takes_all_rows
@@ -233,8 +237,9 @@ class Advisor(ClassifierMixin, BaseEstimator):
             f"Treatments were compared on {len(rows):,} of {table.n_rows:,} rows, all of the rare classes and a "
             "random part of the others. Every figure is corrected to the class shares of all rows."
         )
-        weight = dict(zip([bag.name for bag in self.bags_], self.stack_.weights, strict=True))
-        boosted = sorted(filter(takes_all_rows, self.bags_), key=lambda bag: -weight[bag.name])
+        bags: list[Bag] = self.bags_
+        weight = dict(zip([bag.name for bag in bags], self.stack_.weights, strict=True))
+        boosted = sorted([bag for bag in bags if takes_all_rows(bag)], key=lambda bag: -weight[bag.name])
         if not boosted:
             return
         everything = AllRows(table_blocks(table), self.encoders_["trees"], rows)
@@ -243,7 +248,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
             everything = replace(everything, most=most, engine=self.engine)
         fitted, note = everything.fit(boosted, context, budget.deadline())
         again = {bag.name: bag for bag in fitted}
-        self.bags_ = [again.get(bag.name, bag) for bag in self.bags_]
+        self.bags_ = [again.get(bag.name, bag) for bag in bags]
         self.notes_.append(note)
 
     def _conclude(

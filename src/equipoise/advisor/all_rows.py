@@ -94,7 +94,7 @@ class AllRows:
         kept = thin(y, np.arange(len(y)), most, context.seed)
         reference = self._reference(context)
         data = self._dataset(y, kept, reference, context)
-        fitted = []
+        fitted: list[Bag] = []
         for bag, seconds in zip(bags, expected, strict=True):
             if fitted and time.monotonic() + SAFETY * seconds * len(kept) / len(y) > deadline:
                 break
@@ -119,7 +119,8 @@ class AllRows:
     def _dataset(self, y: IntArray, kept: IntArray, reference: Any, context: Context) -> Any:
         mask = np.zeros(len(y), dtype=bool)
         mask[kept] = True
-        blocks, start = [], 0
+        blocks: list[lgb.Sequence] = []
+        start = 0
         for block in self.blocks:
             own = mask[start : start + len(block.y)]
             start += len(block.y)

@@ -71,8 +71,11 @@ def boost_on_cluster(
     encoder : TableEncoder
     n_classes : int
     """
-    from dask import array, delayed
+    import dask.array
+    from dask.delayed import delayed
     from lightgbm import DaskLGBMClassifier
+
+    array: Any = dask.array
 
     address = cluster_address(engine)
     assert address is not None

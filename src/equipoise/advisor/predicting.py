@@ -41,7 +41,8 @@ def predict_file(
     if source.suffix == ".npz":
         return _predicted(advisor, _array(source), {}), []
     named = id or advisor.info_.get("id")
-    done, notes = [], []
+    done: list[pd.DataFrame] = []
+    notes: list[str] = []
     for frame in read_frames(source, encoding=encoding):  # Parquet comes part by part
         names = {named: frame[named].to_numpy()} if named in frame.columns else {}
         done.append(_predicted(advisor, frame, names))
