@@ -145,7 +145,15 @@ def test_two_hundred_classes_leave_a_page():
     y = np.repeat(np.arange(200), 4)
     X = np.column_stack([y + rng.normal(0, 0.3, len(y)), rng.normal(size=len(y))])
     page, _ = written(X, np.array([f"kind {c}" for c in y]))
-    assert len(page) < 4_000_000
+    assert len(page) < 2_000_000
+
+
+def test_labels_that_begin_alike_stay_apart_in_the_figures():
+    from equipoise.advisor.page import confusion_figure
+
+    alike = ["the same beginning of a label, first", "the same beginning of a label, second"]
+    heat = confusion_figure(np.array([[5, 1], [2, 3]]), alike).payload()["data"][0]
+    assert len(set(heat["x"])) == 2
 
 
 def test_a_label_of_ten_thousand_letters_leaves_a_page():

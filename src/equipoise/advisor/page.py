@@ -36,7 +36,7 @@ from equipoise.report import (
     Table,
     Text,
     new_figure,
-    plain,
+    plain_labels,
 )
 
 NAMES = {
@@ -338,13 +338,13 @@ def reliability_figure(proba: FloatArray, truth: IntArray) -> Figure:
 
 def confusion_figure(confusion: IntArray, classes: list[str]) -> Figure:
     """Where the rows of each class go."""
-    labels = [plain(label, 24) for label in classes]
+    labels, few = plain_labels(classes), len(classes) <= 15
     shares = confusion / np.maximum(confusion.sum(axis=1, keepdims=True), 1)
     heat = {
-        "type": "heatmap", "z": shares.tolist(), "x": labels, "y": labels, "customdata": confusion.tolist(),
-        "colorscale": SHADES, "zmin": 0, "zmax": 1, "showscale": False,
-        "xgap": 2, "ygap": 2, "text": confusion.tolist(),
-        "texttemplate": "%{text}" if len(labels) <= 15 else None,
+        "type": "heatmap", "z": np.round(shares, 4).tolist(), "x": labels, "y": labels,
+        "customdata": confusion.tolist(), "colorscale": SHADES, "zmin": 0, "zmax": 1, "showscale": False,
+        "xgap": 2 if few else 0, "ygap": 2 if few else 0, "text": confusion.tolist() if few else None,
+        "texttemplate": "%{text}" if few else None,
         "hovertemplate": "true %{y}<br>called %{x}<br>%{customdata} rows, %{z:.1%}<extra></extra>",
     }  # fmt: skip
     figure = new_figure(heat, x="called", y="true", yaxis_autorange="reversed", margin_t=16)
