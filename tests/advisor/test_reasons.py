@@ -137,6 +137,8 @@ def test_one_column_leaves_a_page():
     X, y = table(n=200)
     page, text = written(X[["signal"]], y)
     assert "signal" in page
+    assert "No cost was named" in text
+    assert "?." not in text
     assert "nan" not in text.split()
 
 

@@ -115,7 +115,7 @@ def _summary(advisor: Advisor, table: DataTable, diagnosis: Diagnosis | None, ou
     if point.threshold is not None and not point.decision.wish.by_row:
         first += f" and raise an alert from a probability of {100 * point.threshold:.2g} % on"
     parts = [
-        ("What it is for", f"{point.wish[0].upper()}{point.wish[1:]}."),
+        ("What it is for", _purpose(advisor)),
         ("What it will do", _will_do(advisor, table)),
     ]
     parts += [("How sure", _how_sure(advisor)), ("What was not tried", _not_tried(advisor))]
@@ -150,6 +150,13 @@ def _summary(advisor: Advisor, table: DataTable, diagnosis: Diagnosis | None, ou
             Code(commands),
         ],
     )  # fmt: skip
+
+
+def _purpose(advisor: Advisor) -> str:
+    point = advisor.operating_point_
+    if point.decision.wish.objective == "balanced_accuracy" and not hasattr(advisor, "unmet_wish_"):
+        return "No cost was named, so every class counts the same, however rare: the best balanced accuracy."
+    return f"{point.wish[0].upper()}{point.wish[1:]}."
 
 
 def _will_do(advisor: Advisor, table: DataTable) -> str:
@@ -288,7 +295,7 @@ def _diagnosis(advisor: Advisor, diagnosis: Diagnosis) -> Section:
     board = advisor.leaderboard_
     names = [n for n in ("logistic", advisor.verdict_.recommended) if n in board.index]
     measured = " and ".join(
-        f"{_label(advisor, n)} reaches {board.loc[n, 'balanced_accuracy']:.3f}" for n in dict.fromkeys(names)
+        f"{_label(advisor, n)} reaches {board['balanced_accuracy'][n]:.3f}" for n in dict.fromkeys(names)
     )
     text = (
         "The theory speaks of a linear model that is used as it was trained. Here every treatment is "

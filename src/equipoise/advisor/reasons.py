@@ -364,8 +364,12 @@ def _candidates(sample: _Sample, order: list[str]) -> tuple[list[tuple[tuple[str
     names = sample.table.schema.names
     wanted = list(order or names)[:SLICED_COLUMNS]
     bins = {name: _bins(sample, names.index(name)) for name in wanted}
-    groups = [((name, text),) for name in wanted for text in bins[name]]
-    members = [bins[name][text] for ((name, text),) in groups]
+    groups: list[tuple[tuple[str, str], ...]] = []
+    members = []
+    for name in wanted:
+        for text, inside in bins[name].items():
+            groups.append(((name, text),))
+            members.append(inside)
     for a, b in combinations(wanted[:PAIRED_COLUMNS], 2):
         for left, one in bins[a].items():
             for right, other in bins[b].items():
