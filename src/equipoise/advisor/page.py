@@ -36,7 +36,7 @@ from equipoise.report import (
     Table,
     Text,
     new_figure,
-    plain,
+    plain_labels,
 )
 
 NAMES = {
@@ -115,7 +115,7 @@ def _summary(advisor: Advisor, table: DataTable, diagnosis: Diagnosis | None, ou
     if point.threshold is not None and not point.decision.wish.by_row:
         first += f" and raise an alert from a probability of {100 * point.threshold:.2g} % on"
     parts = [
-        ("What it is for", f"{point.wish[0].upper()}{point.wish[1:]}."),
+        ("What it is for", _purpose(advisor)),
         ("What it will do", _will_do(advisor, table)),
     ]
     parts += [("How sure", _how_sure(advisor)), ("What was not tried", _not_tried(advisor))]
@@ -150,6 +150,13 @@ def _summary(advisor: Advisor, table: DataTable, diagnosis: Diagnosis | None, ou
             Code(commands),
         ],
     )  # fmt: skip
+
+
+def _purpose(advisor: Advisor) -> str:
+    point = advisor.operating_point_
+    if point.decision.wish.objective == "balanced_accuracy" and not hasattr(advisor, "unmet_wish_"):
+        return "No cost was named, so every class counts the same, however rare: the best balanced accuracy."
+    return f"{point.wish[0].upper()}{point.wish[1:]}."
 
 
 def _will_do(advisor: Advisor, table: DataTable) -> str:
@@ -288,7 +295,7 @@ def _diagnosis(advisor: Advisor, diagnosis: Diagnosis) -> Section:
     board = advisor.leaderboard_
     names = [n for n in ("logistic", advisor.verdict_.recommended) if n in board.index]
     measured = " and ".join(
-        f"{_label(advisor, n)} reaches {board.loc[n, 'balanced_accuracy']:.3f}" for n in dict.fromkeys(names)
+        f"{_label(advisor, n)} reaches {board['balanced_accuracy'][n]:.3f}" for n in dict.fromkeys(names)
     )
     text = (
         "The theory speaks of a linear model that is used as it was trained. Here every treatment is "
@@ -338,13 +345,13 @@ def reliability_figure(proba: FloatArray, truth: IntArray) -> Figure:
 
 def confusion_figure(confusion: IntArray, classes: list[str]) -> Figure:
     """Where the rows of each class go."""
-    labels = [plain(label, 24) for label in classes]
+    labels, few = plain_labels(classes), len(classes) <= 15
     shares = confusion / np.maximum(confusion.sum(axis=1, keepdims=True), 1)
     heat = {
-        "type": "heatmap", "z": shares.tolist(), "x": labels, "y": labels, "customdata": confusion.tolist(),
-        "colorscale": SHADES, "zmin": 0, "zmax": 1, "showscale": False,
-        "xgap": 2, "ygap": 2, "text": confusion.tolist(),
-        "texttemplate": "%{text}" if len(labels) <= 15 else None,
+        "type": "heatmap", "z": np.round(shares, 4).tolist(), "x": labels, "y": labels,
+        "customdata": confusion.tolist(), "colorscale": SHADES, "zmin": 0, "zmax": 1, "showscale": False,
+        "xgap": 2 if few else 0, "ygap": 2 if few else 0, "text": confusion.tolist() if few else None,
+        "texttemplate": "%{text}" if few else None,
         "hovertemplate": "true %{y}<br>called %{x}<br>%{customdata} rows, %{z:.1%}<extra></extra>",
     }  # fmt: skip
     figure = new_figure(heat, x="called", y="true", yaxis_autorange="reversed", margin_t=16)

@@ -18,6 +18,7 @@ from equipoise.report import (
     bar,
     new_figure,
     plain,
+    plain_labels,
     scatter,
 )
 
@@ -61,7 +62,7 @@ def _counts(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> Rendere
     if v["few"]:
         text += " With so few, every figure about this class is rough: read the intervals, not the means."
     order = np.argsort(-counts, kind="stable")
-    labels = [plain(sample.classes[code], 24) for code in order]
+    labels = plain_labels(sample.classes[code] for code in order)
     shades = [COLORS["minority"] if code == rare else COLORS["majority"] for code in order]
     bars = bar(
         x=labels, y=counts[order], marker_color=shades, text=[f"{c:,}" for c in counts[order]],

@@ -35,7 +35,7 @@ from equipoise.report.blocks import (
     Text,
 )
 from equipoise.report.document import Report, Section
-from equipoise.report.figures import Chart, bar, heatmap, new_figure, plain, scatter
+from equipoise.report.figures import Chart, bar, heatmap, new_figure, plain, plain_labels, scatter
 from equipoise.report.operating import LiveOperatingPoint
 from equipoise.report.palette import COLORS, PALETTE, SHADES
 from equipoise.report.still import literal, new_axes, plot_critical_difference
@@ -72,6 +72,7 @@ __all__ = [
     "new_axes",
     "new_figure",
     "plain",
+    "plain_labels",
     "plot_critical_difference",
     "scatter",
 ]

@@ -7,7 +7,8 @@ Nested settings may be written with an underscore: ``xaxis_range=[0, 1]`` is ``x
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +25,21 @@ def plain(text: object, limit: int = 60) -> str:
     '&lt;b&gt;x&lt;/b&gt;'
     """
     return html.escape(clip(" ".join(str(text).split()), limit), quote=False)
+
+
+def plain_labels(labels: Iterable[object], limit: int = 24) -> list[str]:
+    """Labels for an axis, safe and short as by :func:`plain`; a number tells apart those that begin alike.
+
+    >>> plain_labels(["a long label", "a long lie", "b"], 6)
+    ['a lon…', 'a lon… (2)', 'b']
+    """
+    seen: Counter[str] = Counter()
+    made = []
+    for label in labels:
+        text = plain(label, limit)
+        seen[text] += 1
+        made.append(text if seen[text] == 1 else f"{text} ({seen[text]})")
+    return made
 
 
 def _merge(target: dict[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
