@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 import torch
 
-from equipoise.networks import ConvNet, Network, ResNet, build_network, logits_and_features, network_names
+from equipoise.networks import (
+    Autoencoder,
+    ConvNet,
+    Network,
+    ResNet,
+    build_network,
+    logits_and_features,
+    network_names,
+)
 
 SHAPES = {"mlp": [(5,), (1, 4, 4)]}
 IMAGES = [(1, 28, 28), (3, 32, 32)]
@@ -68,3 +76,16 @@ def test_a_module_without_a_head_is_named():
         logits_and_features(torch.nn.ReLU(), torch.zeros(1))
     with pytest.raises(TypeError, match=r"must make a torch.nn.Module"):
         build_network(lambda shape, n: 3, (2,), 2)
+
+
+@pytest.mark.parametrize(
+    ("shape", "latent", "encoder", "decoder"),
+    [((1, 28, 28), 64, 6_623_872, 6_914_561), ((3, 32, 32), 256, 8_788_800, 9_084_163)],
+)
+def test_the_paper_s_autoencoder_has_its_weights(shape, latent, encoder, decoder):
+    """Tables 16 and 17 of Mondal et al.; the label adds one row of 1024 a class to a critic that is told it."""
+    size = lambda module: sum(parameter.numel() for parameter in module.parameters())  # noqa: E731
+    net = Autoencoder(shape, 10, latent=latent, size="paper")
+    assert (size(net.encoder), size(net.decoder)) == (encoder, decoder)
+    untold = Autoencoder(shape, 10, latent=latent, size="paper", critic_told=False)
+    assert size(net.critic) - size(untold.critic) == 10_240

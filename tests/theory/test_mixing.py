@@ -26,6 +26,20 @@ def test_separable_sets_keep_their_mixes_apart():
     assert not linearly_separable(np.concatenate([a, b[:1]]), b)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_separable_is_what_the_whole_linear_program_says(seed):
+    rng = np.random.default_rng(seed)
+    a, b = rng.normal(size=(40, 12)), rng.normal(size=(40, 12))
+    plane = rng.normal(size=12)
+    tangled = np.concatenate([a, b])
+    apart = tangled + np.sign(tangled @ plane)[:, None] * plane * 1e-3
+    side = apart @ plane > 0
+    assert linearly_separable(apart[side], apart[~side]), "by a hair"
+    few, many = rng.normal(size=(2, 6, 12)), rng.normal(size=(2, 200, 12))
+    assert linearly_separable(*few), "twelve points in general position"
+    assert not linearly_separable(*many), "no plane parts two clouds on one place"
+
+
 def test_separable_refuses_tables_of_other_widths():
     with pytest.raises(ValueError, match="as many columns"):
         linearly_separable(np.zeros((3, 2)), np.zeros((3, 1)))

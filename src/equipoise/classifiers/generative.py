@@ -15,7 +15,7 @@ from equipoise._core.random import derive_seed, draw_seed
 from equipoise.classifiers._prediction import _NetworkClassifier
 from equipoise.classifiers.targets import Targets, check_training_data
 from equipoise.networks.generative import GenerativeNetwork
-from equipoise.training import Batch, ClassSampler, LearningRate, Outcome, TensorData, fit
+from equipoise.training import Batch, ClassSampler, LearningRate, Outcome, TensorData, fit, make_fabric
 from equipoise.training.inputs import unit_preparation
 
 
@@ -50,6 +50,8 @@ class GenerativeClassifier(_NetworkClassifier):
     epochs, batch_size : int
     lr : float
     decision_prior : {"train", "data"} or array
+    device, precision : str
+        Where and in which precision to train, as for :func:`~equipoise.training.make_fabric`.
     random_state : int, generator or None
     verbose : bool, optional
 
@@ -84,6 +86,8 @@ class GenerativeClassifier(_NetworkClassifier):
         batch_size: int = 100,
         lr: float = 1e-3,
         decision_prior: str | npt.ArrayLike = "train",
+        device: str = "cpu",
+        precision: str = "32-true",
         random_state: Any = None,
         verbose: bool | None = None,
     ) -> None:
@@ -97,6 +101,8 @@ class GenerativeClassifier(_NetworkClassifier):
         self.batch_size = batch_size
         self.lr = lr
         self.decision_prior = decision_prior
+        self.device = device
+        self.precision = precision
         self.random_state = random_state
         self.verbose = verbose
 
@@ -124,9 +130,10 @@ class GenerativeClassifier(_NetworkClassifier):
             seed=seed,
             sampler=ClassSampler(targets.codes, shares),
             callbacks=[LearningRate("cosine")],
+            fabric=make_fabric(self.device, self.precision),
             verbose=self.verbose,
         )
-        self.network_ = network.eval()
+        self.network_ = network.cpu().eval()
         self.history_ = pd.DataFrame(run.history)
         self.data_prior_, self.training_prior_ = targets.prior(), shares
         return self

@@ -42,6 +42,9 @@ class AutoencoderOversampler(NeuralSampler):
     lr, weight_decay : float
     average : float
         Decay of the moving average of the weights that decode.
+    device, precision : str
+        Where and in which precision to train, as for :func:`~equipoise.training.make_fabric`; rows are made on the
+        CPU.
     checkpoint : path, optional
         A folder; training that was killed goes on from there.
     on_low_quality, random_state
@@ -88,6 +91,8 @@ class AutoencoderOversampler(NeuralSampler):
         lr: float = 2e-3,
         weight_decay: float = 1e-2,
         average: float = 0.99,
+        device: str = "cpu",
+        precision: str = "32-true",
         checkpoint: str | os.PathLike[str] | None = None,
         on_low_quality: str = "warn",
         random_state: RandomState = None,
@@ -107,12 +112,14 @@ class AutoencoderOversampler(NeuralSampler):
         self.lr = lr
         self.weight_decay = weight_decay
         self.average = average
+        self.device = device
+        self.precision = precision
         self.checkpoint = checkpoint
         self.verbose = verbose
 
     def _train(self, inputs: torch.Tensor, targets: torch.Tensor, seed: int) -> None:
         from equipoise.networks import Autoencoder
-        from equipoise.training import Checkpoint, ExponentialAverage, LearningRate, TensorData
+        from equipoise.training import Checkpoint, ExponentialAverage, LearningRate, TensorData, make_fabric
         from equipoise.training.autoencoder import Plan, train_autoencoder
         from equipoise.training.checkpoint import run_identity
 
@@ -146,9 +153,10 @@ class AutoencoderOversampler(NeuralSampler):
             weight_decay=self.weight_decay,
             seed=seed,
             callbacks=callbacks,
+            fabric=make_fabric(self.device, self.precision),
             verbose=self.verbose,
         )
-        self.network_ = network.eval()
+        self.network_ = network.cpu().eval()
         self.history_ = run.history
 
     def _make(
