@@ -297,7 +297,7 @@ def test_a_precision_that_no_threshold_reaches_is_said(fitted):
 def test_losses_with_memory_are_refused():
     X, y = data(60)
     with pytest.raises(ValueError, match="cannot be conditioned"):
-        small("nenum", distribution={"r": Uniform(1, 2)}).fit(X, y)
+        small("isda", distribution={"strength": Uniform(0.1, 1)}).fit(X, y)
     with pytest.raises(ValueError, match="no such hyper-parameters"):
         small("vs", distribution={"rho": Uniform(1, 2)}).fit(X, y)
     with pytest.raises(TypeError, match="distribution must be a dict"):
