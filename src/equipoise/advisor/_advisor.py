@@ -337,7 +337,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
     def _proba(self, X: Any) -> FloatArray:
         check_is_fitted(self, "stack_")
         typed = self.schema_.convert(X if isinstance(X, pd.DataFrame) else self._checked_array(X))
-        wanted = {bag.treatment.view for bag in self.bags_}
+        wanted: set[str] = {bag.treatment.view for bag in self.bags_}
         blocks = []
         for start in range(0, max(len(typed), 1), ROWS_AT_ONCE):
             rows = typed[start : start + ROWS_AT_ONCE]

@@ -179,7 +179,7 @@ def run_cell(
     train, test = _splits(y, folds, derive_seed(seed, "outer", dataset))[fold]
     entry, base = get_treatment(method), None if learner == OWN else get_learner(learner)
     cell_seed = derive_seed(seed, "cell", dataset, fold)  # the same for every method: a paired comparison
-    build = _Builder(entry, base, cell_seed, inner_folds, y[train])
+    build = _Builder(entry, base, cell_seed, inner_folds, y[train], X.shape[1])
     start = time.perf_counter()
     best, scores = _tune(build, X[train], y[train], dict(parameters or {}), trials, tune_metric, cell_seed)
     tuned = time.perf_counter()
@@ -223,9 +223,16 @@ class _Builder:
     """From parameters to an estimator."""
 
     def __init__(
-        self, method: Treatment, learner: Learner | None, seed: int, inner_folds: int, y: _Array
+        self,
+        method: Treatment,
+        learner: Learner | None,
+        seed: int,
+        inner_folds: int,
+        y: _Array,
+        n_columns: int,
     ) -> None:
         self._method, self._learner, self._seed, self.inner_folds = method, learner, seed, inner_folds
+        self._size = {"n_rows": len(y), "n_columns": n_columns, "n_classes": len(np.unique(y))}
         self._smallest = int(np.unique(y, return_counts=True)[1].min()) * (inner_folds - 1) // inner_folds
 
     @property
@@ -245,7 +252,9 @@ class _Builder:
             chosen = {key: parameters[key] for key in self._learner.defaults}
             return self._learner.build(self._seed, class_weight, **chosen)
 
-        context = Context(seed=self._seed, smallest=self._smallest, folds=self.inner_folds, base=base)
+        context = Context(
+            seed=self._seed, smallest=self._smallest, folds=self.inner_folds, base=base, **self._size
+        )
         return self._method.build(context, **own)
 
 

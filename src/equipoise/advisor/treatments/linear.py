@@ -9,18 +9,25 @@ from equipoise.advisor.treatments._contract import Context, Range, Treatment
 
 def _logistic(context: Context, *, C: float) -> Any:
     from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
 
-    return LogisticRegression(C=C, max_iter=300, random_state=context.seed)
+    return make_pipeline(StandardScaler(), LogisticRegression(C=C, max_iter=300, random_state=context.seed))
 
 
 def _kernel(context: Context, *, C: float, width: float) -> Any:
     from sklearn.kernel_approximation import Nystroem
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
 
     components = min(300, max(2, context.n_rows // 4))
-    features = Nystroem(gamma=width / context.n_columns, n_components=components, random_state=context.seed)
-    return make_pipeline(features, LogisticRegression(C=C, max_iter=300, random_state=context.seed))
+    features = Nystroem(
+        gamma=width / max(context.n_columns, 1), n_components=components, random_state=context.seed
+    )
+    return make_pipeline(
+        StandardScaler(), features, LogisticRegression(C=C, max_iter=300, random_state=context.seed)
+    )
 
 
 TREATMENTS = [
