@@ -229,3 +229,27 @@ def test_every_kind_of_model_survives_the_folder(name, tmp_path):
     advisor = Advisor(treatments=[name], trials=0, budget=600).fit(X, y)
     loaded = equipoise.load(advisor.save(tmp_path / name))
     np.testing.assert_allclose(loaded.predict_proba(X), advisor.predict_proba(X), atol=1e-12)
+
+
+def test_the_simpler_one_replaces_the_best_only_where_they_are_level():
+    from equipoise.advisor.verdict import ENSEMBLE, _judge
+
+    rng = np.random.default_rng(0)
+    luck = 0.02 * rng.normal(size=5)
+    folds = {ENSEMBLE: 0.8 + luck, "lucky": 0.8 + luck + 0.02 * rng.normal(size=5), "logistic": 0.8 + luck}
+    board = pd.DataFrame(
+        {
+            "balanced_accuracy": {"ensemble": 0.80, "lucky": 0.81, "logistic": 0.80},
+            "balanced_accuracy_error": 0.02,
+            "log_loss": {"ensemble": 0.3, "lucky": 0.3, "logistic": 0.3},
+        }
+    )
+    order = {ENSEMBLE: 100, "lucky": 60, "logistic": 1}
+    names = list(folds)
+    assert _judge(board, folds, "balanced_accuracy", order, names).recommended == "logistic"
+    board.loc["logistic", "log_loss"] = 0.4  # level calls on worse probabilities are no tie
+    found = _judge(board, folds, "balanced_accuracy", order, names)
+    assert (found.recommended, found.alternative) == (ENSEMBLE, "logistic")
+    folds["lucky"] = folds[ENSEMBLE] + 0.05  # better in every fold: no luck
+    board.loc["lucky", "balanced_accuracy"] = 0.85
+    assert _judge(board, folds, "balanced_accuracy", order, names).recommended == "lucky"

@@ -18,6 +18,7 @@ ENSEMBLE = "ensemble"
 ALWAYS, NEVER = "always-positive", "never-positive"
 SMALLER_IS_BETTER = frozenset({"cost", "brier", "log_loss"})
 TIE = 5e-4  # a difference of the deciding figure that nobody would pay for
+LEVEL = 1.01  # a tie has level probabilities too: the log loss is at most so many times the best one's
 
 
 @dataclass(frozen=True)
@@ -191,24 +192,29 @@ def _judge(
     sign = -1.0 if metric in SMALLER_IS_BETTER else 1.0
     values = sign * board.loc[names, metric]
     best = str(values.idxmax())
-    error = float(board[f"{metric}_error"][best]) / np.sqrt(2)
-    if ENSEMBLE in names and values[ENSEMBLE] >= values[best] - max(
-        error if np.isfinite(error) else 0.0, TIE
-    ):
+    if ENSEMBLE in names and _paired(sign, by_fold, best, ENSEMBLE, 0.95)[0] <= 0:
         best = ENSEMBLE  # the highest of many that are level owes its place to luck
+    error = float(board[f"{metric}_error"][best]) / np.sqrt(2)
     near = [n for n in names if values[n] >= values[best] - (error if np.isfinite(error) else 0.0)]
     simple = min(near, key=lambda n: (simplicity.get(n, 99), -values[n]))
     if simplicity.get(simple, 99) >= simplicity.get(best, 99):
         return Verdict(best, metric)
     difference = float(values[best] - values[simple])
-    if difference <= TIE:
+    loss = board["log_loss"]
+    if difference <= TIE and loss[simple] <= LEVEL * loss[best]:
         return Verdict(simple, metric)
-    gaps = sign * (by_fold[best] - by_fold[simple])
-    reach = 0.0
-    if len(gaps) > 1:
-        scale = float(np.std(gaps, ddof=1)) * np.sqrt(1 / len(gaps) + 1 / (len(gaps) - 1))
-        reach = scale * float(stats.t.ppf(0.975, len(gaps) - 1))
-    return Verdict(best, metric, simple, difference, difference - reach, difference + reach)
+    low, high = _paired(sign, by_fold, best, simple, 0.975)
+    middle = (low + high) / 2
+    return Verdict(best, metric, simple, difference, difference + low - middle, difference + high - middle)
 
 
-__all__ = ["ALWAYS", "ENSEMBLE", "NEVER", "HeldOut", "Verdict", "make_leaderboard"]
+def _paired(
+    sign: float, by_fold: Mapping[str, FloatArray], first: str, second: str, level: float
+) -> tuple[float, float]:
+    """The interval of the mean difference over folds, which share training rows (Nadeau & Bengio 2003)."""
+    gaps = sign * (by_fold[first] - by_fold[second])
+    n = len(gaps)
+    if n < 2:
+        return float(gaps.mean()), float(gaps.mean())
+    reach = float(np.std(gaps, ddof=1)) * np.sqrt(1 / n + 1 / (n - 1)) * float(stats.t.ppf(level, n - 1))
+    return float(gaps.mean()) - reach, float(gaps.mean()) + reach
