@@ -112,14 +112,16 @@ def _together_answer(place: Path) -> str:
 
 def _save_run(place: Path, version: int) -> None:
     from equipoise.datasets import LabeledImages
-    from equipoise.generative import jobs
+    from equipoise.generative import training_runs
     from equipoise.generative.folder import RunFolder
 
     if RunFolder.is_run(place):
         RunFolder.open(place).update(version=version)
         return
     data = LabeledImages(IMAGES[:, None], np.zeros(len(IMAGES), dtype=np.int64), ("one",), "images")
-    RunFolder.create(place, {"version": version, "data": jobs._description(data), "settings": {}}, data)
+    RunFolder.create(
+        place, {"version": version, "data": training_runs._description(data), "settings": {}}, data
+    )
 
 
 def _run_answer(place: Path) -> str:

@@ -51,6 +51,7 @@ CANNOT: dict[str, dict[str, str]] = {
         "check_sample_weight_equivalence_on_sparse_data": _ORDER,
     },
     "MetaClassifier": {
+        "check_methods_subset_invariance": _ROUNDING,
         "check_sample_weight_equivalence_on_dense_data": _ORDER,
         "check_sample_weight_equivalence_on_sparse_data": _ORDER,
     },

@@ -124,7 +124,7 @@ def test_gapped_string_and_boolean_labels():
         ([0, 0, 0], {"counts": [1]}, "at least two classes, got only"),
         ([], {"counts": [1]}, "y must not be empty"),
         ([0.0, np.nan], {"counts": [1, 1]}, "y must be finite, got nan"),
-        ([[0], [1]], {"counts": [1, 1]}, r"one label a row, got shapes \(2, 2\) and \(2, 1\)"),
+        ([[0], [1]], {"counts": [1, 1]}, r"y must be one-dimensional, got shape \(2, 1\)"),
         ([0, 1], {}, "either counts or a profile"),
         ([0, 1], {"counts": [1, 1], "profile": "step", "ratio": 2}, "either counts or a profile"),
         ([0, 1], {"profile": "stp", "ratio": 2}, "one of 'exponential', 'step', got 'stp'"),

@@ -167,6 +167,8 @@ def check_same_length(**named: Any) -> int:
     ValueError: X and y must have the same length, got 2 and 1
     """
     lengths = {name: len(value) for name, value in named.items() if value is not None}
+    if not lengths:
+        raise ValueError("at least one sequence must be given, got none")
     if len(set(lengths.values())) > 1:
         names, sizes = " and ".join(lengths), " and ".join(map(str, lengths.values()))
         raise ValueError(f"{names} must have the same length, got {sizes}")

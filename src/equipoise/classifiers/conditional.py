@@ -108,7 +108,7 @@ class ConditionalClassifier(_WrappingClassifier):
     >>> X, y = make_classification(600, weights=[0.9], class_sep=1.5, random_state=0)
     >>> base = NeuralClassifier(epochs=15, lr=0.01)
     >>> clf = ConditionalClassifier("vs", estimator=base, random_state=0).fit(X[:400], y[:400])
-    >>> found = clf.tune(X[400:], y[400:], metric="precision_at_recall", recall=0.9)
+    >>> found = clf.tune(X[400:], y[400:], metric="precision_at_recall", recall=0.8)
     >>> sorted(found.params)
     ['gamma', 'tau']
     """

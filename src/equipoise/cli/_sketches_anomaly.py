@@ -10,9 +10,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
 from equipoise._core.checks import FloatArray
+from equipoise.report import PALETTE
 from equipoise.theory.anomaly import TrainingSet, free_energy_at, sample_training_set, solve_saddle
 
-_POSITIVE, _NEGATIVE = "#d55e00", "#0072b2"
+_POSITIVE, _NEGATIVE, _STUDENTS = PALETTE[1], PALETTE[0], PALETTE[2]
 _REACH = 3.6
 
 
@@ -67,7 +68,7 @@ def draw_terms(axis: Axes, train_fraction: float) -> None:
     terms = free_energy_at(point.self_overlap, point.overlap, bias, **control)
     for values, color, label in (
         (terms.log_partition, "black", "-βF, the sum"),
-        (terms.volume, "#009e73", "volume of students"),
+        (terms.volume, _STUDENTS, "volume of students"),
         (terms.positive, _POSITIVE, "positive samples"),
         (terms.negative, _NEGATIVE, "negative samples"),
     ):

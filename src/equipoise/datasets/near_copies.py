@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from equipoise._core.checks import FloatArray, IntArray
+from equipoise._core.checks import FloatArray, IntArray, check_type
 from equipoise._core.random import RandomState, as_generator
 from equipoise.datasets.encoding import ScaledNumbers
 from equipoise.datasets.table import Table
@@ -56,6 +56,7 @@ def find_near_copies(table: Table, *, random_state: RandomState = 0) -> IntArray
     >>> find_near_copies(Table.from_arrays(rng.normal(size=(240, 10)), np.arange(240) % 2)) is None
     True
     """
+    check_type("table", table, Table)
     X = _numbers(table)
     if len(X) < 2 * NEIGHBORS or _columns_with_many_values(X) < LEAST_COLUMNS:
         return None
@@ -73,6 +74,10 @@ def find_near_copies(table: Table, *, random_state: RandomState = 0) -> IntArray
 
 def describe_near_copies(table: Table, groups: IntArray) -> str:
     """A sentence about the groups that :func:`find_near_copies` found, and the column that names them."""
+    check_type("table", table, Table)
+    groups = np.asarray(groups)
+    if groups.dtype.kind not in "iu" or groups.shape != table.y.shape:
+        raise ValueError(f"groups must be one whole number a row, got shape {groups.shape}")
     sizes = np.bincount(groups)
     sizes = sizes[sizes > 1]
     text = (

@@ -33,7 +33,7 @@ class MetaSAugLoss(LossWithCovariance):
     Li et al.: MetaSAug: Meta Semantic Augmentation for Long-Tailed Visual Recognition, CVPR 2021.
 
     >>> MetaSAugLoss([9, 1]).covariance
-    'full'
+    'auto'
     """
 
     def __init__(

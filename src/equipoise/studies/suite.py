@@ -232,7 +232,11 @@ class _Builder:
         n_columns: int,
     ) -> None:
         self._method, self._learner, self._seed, self.inner_folds = method, learner, seed, inner_folds
-        self._size: dict[str, Any] = {"n_rows": len(y), "n_columns": n_columns, "n_classes": len(np.unique(y))}
+        self._size: dict[str, Any] = {
+            "n_rows": len(y),
+            "n_columns": n_columns,
+            "n_classes": len(np.unique(y)),
+        }
         self._smallest = int(np.unique(y, return_counts=True)[1].min()) * (inner_folds - 1) // inner_folds
 
     @property

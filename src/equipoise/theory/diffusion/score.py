@@ -123,9 +123,12 @@ class MixtureScore:
 
     Examples
     --------
-    >>> score = MixtureScore(np.array([0.5, 0.5]), np.array([0.1, 0.1]), np.array([[3.0, 3.0], [-3.0,
-    -3.0]])) >>> score([[3.0, 3.0]], 1e-6).round(4).tolist(), score.responsibilities([[3.0, 3.0]],
-    0.1).round(3).tolist() ([[-0.0, -0.0]], [[1.0, 0.0]])
+    >>> centroids = np.array([[3.0, 3.0], [-3.0, -3.0]])
+    >>> score = MixtureScore(np.array([0.5, 0.5]), np.array([0.1, 0.1]), centroids)
+    >>> np.abs(score([[3.0, 3.0]], 1e-6)).round(3).tolist()
+    [[0.0, 0.0]]
+    >>> score.responsibilities([[3.0, 3.0]], 0.1).round(3).tolist()
+    [[1.0, 0.0]]
     """
 
     weights: FloatArray
