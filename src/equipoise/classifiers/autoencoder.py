@@ -43,8 +43,8 @@ class AutoencoderClassifier(_NetworkClassifier):
     Encoder, decoder, critic, mixer and a linear classifier learn together. Every batch is balanced over the
     classes; latents of one class are mixed, z' = Σ αᵢ·zᵢ, and the classifier must give the mixes the class
     of their parents. A mixer may look for weights that make this hard. The decoder is there to keep the latent
-    from collapsing to a point a class, which it does with Eq 7 as printed (``plan_params={"reduction": "sum"}``);
-    under the mean that the authors ran its pull is too weak to be seen (``report`` shows the scatter).
+    from collapsing to a point a class. Its pull is hundreds of times stronger with Eq 7 as printed
+    (``plan_params={"reduction": "sum"}``) than under the mean that the authors ran; ``report`` shows the scatter.
 
     Parameters
     ----------
