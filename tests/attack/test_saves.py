@@ -12,8 +12,9 @@ import pytest
 
 from equipoise._core import files
 
-SEALED = ["classifier", "meta", "conditional", "diffusion", "pipeline"]
-KILLED = ["classifier", "diffusion", "diffusion run", "pipeline", "report and model"]
+CLASSIFIERS = ["classifier", "meta", "conditional", "autoencoder", "diffusion"]
+ADVISORS = ["advisor", "advisor with CatBoost", "advisor with forests"]
+KILLED = ["classifier", "diffusion", "diffusion run", "advisor", "retune", "report", "store"]
 
 
 def survived(found, tally, what, key):
@@ -28,32 +29,30 @@ def test_the_harness_notices_a_careless_save(attack):
 
 
 def test_killed_at_some_file_operations(attack, tally):
-    survived(attack("kills.py", "8", "with", "report and model"), tally, "kill", "kills")
-    survived(attack("kills.py", "8", "without", "pipeline"), tally, "kill, no exchange", "kills")
+    survived(attack("kills.py", "16", "with", "report", "store"), tally, "kill", "kills")
+    survived(attack("kills.py", "16", "without", "retune"), tally, "kill, no exchange", "kills")
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_killed_at_every_file_operation(attack, tally):
     survived(attack("kills.py", "1", "with", *KILLED), tally, "kill", "kills")
-    survived(attack("kills.py", "1", "without", "pipeline"), tally, "kill, no exchange", "kills")
+    survived(attack("kills.py", "1", "without", "retune"), tally, "kill, no exchange", "kills")
 
 
 def test_some_damaged_files(attack, tally):
-    survived(
-        attack("damage.py", "plain", "40", "pipeline", "classifier", "diffusion run"),
-        tally,
-        "damage",
-        "tries",
-    )
-    survived(attack("damage.py", "sealed", "40", "pipeline", "meta"), tally, "damage, sealed again", "tries")
+    survived(attack("damage.py", "plain", "40", "advisor", "store file"), tally, "damage", "tries")
+    survived(attack("damage.py", "sealed", "20", "advisor", "meta"), tally, "damage, sealed again", "tries")
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600)
+@pytest.mark.timeout(7200)
 def test_two_thousand_damaged_files(attack, tally):
-    survived(attack("damage.py", "plain", "250", *SEALED, "diffusion run"), tally, "damage", "tries")
-    survived(attack("damage.py", "sealed", "200", *SEALED), tally, "damage, sealed again", "tries")
+    names = [*CLASSIFIERS, *ADVISORS, "diffusion run", "store file"]
+    survived(attack("damage.py", "plain", "140", *names), tally, "damage", "tries")
+    survived(
+        attack("damage.py", "sealed", "80", *CLASSIFIERS, *ADVISORS), tally, "damage, sealed again", "tries"
+    )
 
 
 def test_readers_never_see_two_saves_mixed(attack, tally):

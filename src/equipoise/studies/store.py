@@ -44,7 +44,7 @@ CREATE INDEX cells_by_status ON cells (study, status);
 """
 _CHECKSUMS = "CREATE TABLE IF NOT EXISTS checksums (row TEXT PRIMARY KEY, sha256 TEXT NOT NULL)"
 _STUDIES = f"SELECT {', '.join(STUDY)} FROM studies"
-_CELLS = f"SELECT {', '.join(CELL)} FROM cells LEFT JOIN environments ON environment=environments.id"  # versions are the environment's
+_CELLS = f"SELECT {', '.join(CELL)} FROM cells LEFT JOIN environments ON environment=environments.id"
 
 
 @dataclass(frozen=True)
