@@ -19,7 +19,7 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 4)).astype(np.float32)
 Y = (X[:, 0] > 0.5).astype(int)
 IMAGES = RNG.normal(size=(12, 8, 8)).astype(np.float32)
-QUICK = "lightgbm+logistic"  # treatments of the advisor that is saved most often
+QUICK = "logistic"  # the treatment of the advisor that is saved most often
 RETUNED = {"cost": {"fp": 1, "fn": 2}}
 
 
@@ -195,7 +195,7 @@ FORMATS = {
     "diffusion": Format(lambda place, version: fitted("diffusion", version).save(place), _diffusion_answer),
     "diffusion run": Format(_save_run, _run_answer),
     "autoencoder": _classifier("autoencoder"),
-    "advisor": _advisor(QUICK),
+    "advisor": _advisor("lightgbm+logistic"),
     "advisor with CatBoost": _advisor("catboost"),
     "advisor with forests": _advisor("extra-trees"),
     "retune": Format(_retune, advisor_answer),

@@ -14,7 +14,7 @@ from equipoise._core import files
 
 CLASSIFIERS = ["classifier", "meta", "conditional", "autoencoder", "diffusion"]
 ADVISORS = ["advisor", "advisor with CatBoost", "advisor with forests"]
-KILLED = ["classifier", "diffusion", "diffusion run", "advisor", "retune", "report", "store"]
+KILLED = ["classifier", "diffusion", "diffusion run", "retune", "report", "store"]
 
 
 def survived(found, tally, what, key):
@@ -60,6 +60,10 @@ def test_readers_never_see_two_saves_mixed(attack, tally):
         (found,) = attack("readers.py", exchange, "4")
         assert found["tries"] > 20
         survived([found], tally, f"read during saves, {exchange} exchange", "tries")
+
+
+def test_two_reports_on_one_folder(attack, tally):
+    survived(attack("readers.py", "with", "8", "report"), tally, "two writers", "tries")
 
 
 def test_a_sweep_in_the_moment_between_a_name_and_its_lock(tmp_path, monkeypatch):
