@@ -45,7 +45,7 @@ def test_the_order_of_hashes_does_not_change_a_bit(tmp_path, tally):
             env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
         )  # fmt: skip
     first, second = bits(tmp_path / "0"), bits(tmp_path / "1")
-    assert len(first) > 10
+    assert len(first) > 5
     tally(
         "same bits of a model's files, PYTHONHASHSEED 0 and 1",
         len(first),
