@@ -32,6 +32,7 @@ from equipoise.advisor.verdict import ENSEMBLE, HeldOut, make_leaderboard
 from equipoise.datasets import Table
 from equipoise.datasets.blocks import ROWS_AT_ONCE, table_blocks
 from equipoise.datasets.encoding import TableEncoder
+from equipoise.datasets.image_features import ImageEncoder
 from equipoise.datasets.thinning import sample_rows
 from equipoise.metrics import Decision, UnmetWish, Wish, judge_decision
 
@@ -185,9 +186,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
         told = _Teller(self.verbose, budget)
         told("preparing the columns")
         sample = sample_rows(table, _most_compared(table, budget), derive_seed(seed, "sample") % 2**31)
-        encoders = {
-            view: TableEncoder(table.kinds, for_trees=view == "trees") for view in ("trees", "linear")
-        }
+        encoders = {view: _encoder(table, view) for view in ("trees", "linear")}
         # Without the labels: an encoding by class shares would tell a row about others of its group.
         views = {view: e.fit_transform(sample.X) for view, e in encoders.items()}
         rows = Rows(views, sample.y, table.n_classes, sample.class_totals)
@@ -490,6 +489,13 @@ def _left_out(found: Found) -> dict[str, list[str]]:
         why = TOO_SHORT if reason.startswith(TOO_SHORT) else reason
         by_reason.setdefault(why, []).append(known.summary if known else name)
     return by_reason
+
+
+def _encoder(table: Table, view: str) -> Any:
+    """What turns the columns into numbers: features of pictures, or the columns themselves."""
+    if table.image_shape is not None:
+        return ImageEncoder(table.image_shape, for_trees=view == "trees")
+    return TableEncoder(table.kinds, for_trees=view == "trees")
 
 
 def _splits(table: Table) -> int:
