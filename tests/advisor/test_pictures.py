@@ -25,7 +25,9 @@ def stripes(n: int, seed: int, size: int = 16) -> tuple[np.ndarray, np.ndarray]:
 def test_pictures_are_judged_by_features_and_survive_saving(tmp_path: Path) -> None:
     X, y = stripes(240, 0)
     table = replace(Table.from_arrays(X, y), image_shape=(16, 16, 1))
-    advisor = Advisor(treatments=["lightgbm", "logistic"], trials=0, budget=60, verbose=False).fit_table(table)
+    advisor = Advisor(treatments=["lightgbm", "logistic"], trials=0, budget=60, verbose=False).fit_table(
+        table
+    )
     fresh, truth = stripes(200, 1)
     assert average_precision_score(truth, advisor.predict_proba(fresh)[:, 1]) > 0.95
     again = load(advisor.save(tmp_path / "model"))

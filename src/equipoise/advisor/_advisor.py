@@ -29,7 +29,7 @@ from equipoise.advisor.search import TOO_SHORT, Found, search
 from equipoise.advisor.splits import Fold, make_folds
 from equipoise.advisor.treatments import Context, Treatment, advised_treatments, all_treatments
 from equipoise.advisor.verdict import ENSEMBLE, HeldOut, make_leaderboard
-from equipoise.datasets import Table
+from equipoise.datasets import Table, describe_near_copies, find_near_copies
 from equipoise.datasets.blocks import ROWS_AT_ONCE, table_blocks
 from equipoise.datasets.encoding import TableEncoder
 from equipoise.datasets.image_features import ImageEncoder
@@ -38,6 +38,7 @@ from equipoise.metrics import Decision, UnmetWish, Wish, judge_decision
 
 MOST_COMPARED = 200_000  # rows of a larger table on which treatments are compared, the rare classes first
 LEAST_COMPARED, COMPARED_A_SECOND = 50_000, 400  # with a short budget fewer of them
+MOST_VALUES_FOR_COPIES = 20_000_000  # in a larger table near-copies are not looked for
 
 
 class Advisor(ClassifierMixin, BaseEstimator):
@@ -186,6 +187,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
         told = _Teller(self.verbose, budget)
         told("preparing the columns")
         sample = sample_rows(table, _most_compared(table, budget), derive_seed(seed, "sample") % 2**31)
+        sample = _with_copies_together(sample)
         encoders = {view: _encoder(table, view) for view in ("trees", "linear")}
         # Without the labels: an encoding by class shares would tell a row about others of its group.
         views = {view: e.fit_transform(sample.X) for view, e in encoders.items()}
@@ -489,6 +491,27 @@ def _left_out(found: Found) -> dict[str, list[str]]:
         why = TOO_SHORT if reason.startswith(TOO_SHORT) else reason
         by_reason.setdefault(why, []).append(known.summary if known else name)
     return by_reason
+
+
+def _with_copies_together(table: Table) -> Table:
+    """Near-copies as groups, where neither groups nor times are given: a copy in both parts flatters every figure."""
+    if (
+        table.groups is not None
+        or table.time is not None
+        or table.image_shape is not None
+        or len(table) * len(table.kinds) > MOST_VALUES_FOR_COPIES
+    ):
+        return table
+    groups = find_near_copies(table)
+    if groups is None:
+        return table
+    fewest = min(len(np.unique(groups[table.y == c])) for c in np.unique(table.y))
+    told = describe_near_copies(table, groups)
+    if fewest < _splits(table):
+        return table.with_notes(told)
+    return replace(table, groups=groups).with_notes(
+        f"{told} Copies were kept on one side of every split, so that the figures are those of new rows."
+    )
 
 
 def _encoder(table: Table, view: str) -> Any:

@@ -85,7 +85,9 @@ class ImageEncoder(TransformerMixin, BaseEstimator):
                 f"got the shape {rows.shape}"
             )
         blocks = [
-            _describe(np.nan_to_num(rows[i : i + _PICTURES_AT_ONCE].astype(np.float64)).reshape(-1, *self.shape))
+            _describe(
+                np.nan_to_num(rows[i : i + _PICTURES_AT_ONCE].astype(np.float64)).reshape(-1, *self.shape)
+            )
             for i in range(0, max(len(rows), 1), _PICTURES_AT_ONCE)
         ]
         return np.concatenate(blocks)
@@ -113,7 +115,10 @@ def _edges(gray: FloatArray) -> list[FloatArray]:
     share = place - lower
     maps = np.stack(
         [
-            strength * np.where(lower % ORIENTATIONS == o, 1 - share, np.where((lower + 1) % ORIENTATIONS == o, share, 0))
+            strength
+            * np.where(
+                lower % ORIENTATIONS == o, 1 - share, np.where((lower + 1) % ORIENTATIONS == o, share, 0)
+            )
             for o in range(ORIENTATIONS)
         ]
     )
