@@ -494,7 +494,7 @@ def _left_out(found: Found) -> dict[str, list[str]]:
 
 
 def _with_copies_together(table: Table) -> Table:
-    """Near-copies as groups, where neither groups nor times are given: a copy in both parts flatters every figure."""
+    """Near-copies as groups where nothing else is given: a copy in both parts of a split flatters every figure."""
     if (
         table.groups is not None
         or table.time is not None
