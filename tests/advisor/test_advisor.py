@@ -256,6 +256,9 @@ def test_the_simpler_one_replaces_the_best_only_where_they_are_level():
     board.loc["logistic", "log_loss"] = 0.4  # level calls on worse probabilities are no tie
     found = _judge(board, folds, "balanced_accuracy", order, names)
     assert (found.recommended, found.alternative) == (ENSEMBLE, "logistic")
+    order["logistic"] = 200  # a simpler one that is higher by luck is an alternative, no tie
+    found = _judge(board, folds, "balanced_accuracy", order, names)
+    assert (found.recommended, found.alternative) == (ENSEMBLE, "lucky")
     folds["lucky"] = folds[ENSEMBLE] + 0.05  # better in every fold: no luck
     board.loc["lucky", "balanced_accuracy"] = 0.85
     assert _judge(board, folds, "balanced_accuracy", order, names).recommended == "lucky"
