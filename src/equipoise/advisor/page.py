@@ -170,18 +170,23 @@ def _will_do(advisor: Advisor, table: DataTable) -> str:
         f"{_of_hundred(precision)} are right; it raises {10_000 * alerts.value:,.0f} alerts in 10,000 cases."
     )
     if "cost" in figures:
-        best = (
-            advisor.leaderboard_.loc[[NEVER, ALWAYS], "cost"].min()
-            if NEVER in advisor.leaderboard_.index
-            else np.nan
-        )
         text += f" A case costs {figures['cost'].value:.3g} on average"
-        text += (
-            f"; the better of always and never raising an alert costs {best:.3g}."
-            if np.isfinite(best)
-            else "."
-        )
+        plain = _constant_cost(advisor)
+        if plain is not None:
+            text += f"; the better of always and never raising an alert costs {plain:.3g}"
+        text += "."
     return text
+
+
+def _constant_cost(advisor: Advisor) -> float | None:
+    """What a case costs if the same is always done, whichever is cheaper."""
+    decision, board = advisor.operating_point_.decision, advisor.leaderboard_
+    costs = decision.wish.cost_table(len(decision.prior))
+    if costs is not None:
+        return float((decision.prior @ costs).min())
+    return (
+        float(board.loc[[NEVER, ALWAYS], "cost"].min()) if "cost" in board and NEVER in board.index else None
+    )
 
 
 def _of_hundred(figure: DecisionFigure) -> str:
