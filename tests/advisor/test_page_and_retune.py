@@ -17,7 +17,8 @@ from equipoise.cli import main
 
 WISHES = {
     "nothing": {}, "cost": {"cost": {"fp": 1, "fn": 12}}, "number of alerts": {"alerts": 40},
-    "share of alerts": {"alerts": 0.05}, "recall": {"recall": 0.7}, "precision": {"precision": 0.3}, "F1": {"beta": 1},
+    "share of alerts": {"alerts": 0.05}, "recall": {"recall": 0.7}, "precision": {"precision": 0.3},
+    "F1": {"beta": 1},
     "alerts elsewhere": {"alerts": 0.07, "prior": 0.2},
 }  # fmt: skip
 MOVES = {"threshold": (-4, -1.5, 0.3), "ratio": (0.2, 1.4), "prior": (-4, -1), "alerts": (1.5, 2.4, 3.1)}

@@ -175,7 +175,7 @@ def test_the_binomial_interval_is_exact():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"recall": 90}, "write 0.9 for 90 %"),
+        ({"recall": 90}, "write 0.9 for 90%"),
         ({"recall": 0.9, "alerts": 3}, "give one of them"),
         ({"cost": {"fp": 1}}, "must name fp and fn"),
         ({"cost": {"fp": 0, "fn": 1}}, "must be positive"),

@@ -33,7 +33,7 @@ from equipoise.datasets import Table
 from equipoise.datasets.blocks import ROWS_AT_ONCE, table_blocks
 from equipoise.datasets.encoding import TableEncoder
 from equipoise.datasets.thinning import sample_rows
-from equipoise.metrics import Decision, UnmetWish, Wish, choose_decision, judge_decision
+from equipoise.metrics import UnmetWish, Wish, choose_decision, judge_decision
 
 MOST_COMPARED = 200_000  # rows of a larger table on which treatments are compared, the rare classes first
 LEAST_COMPARED, COMPARED_A_SECOND = 50_000, 400  # with a short budget fewer of them
@@ -421,7 +421,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
         shares = np.atleast_1d(np.asarray(prior, dtype=np.float64))
         if shares.size == 1 and n == 2:
             if not 0 < shares[0] < 1:
-                hint = f": write {shares[0] / 100:g} for {shares[0]:g} %" if 1 < shares[0] <= 100 else ""
+                hint = f": write {shares[0] / 100:g} for {shares[0]:g}%" if 1 < shares[0] <= 100 else ""
                 raise ValueError(f"prior must lie between 0 and 1, got {shares[0]:g}{hint}")
             return np.array([1 - shares[0], shares[0]])
         if shares.size != n:
@@ -464,7 +464,7 @@ def _plain(label: Any) -> Any:
 
 def _label(bag: Bag) -> str:
     number = bag.name.partition("#")[2]
-    return bag.treatment.summary + (f", tuned ({number})" if number else "")
+    return bag.treatment.summary + (f", variant {number}" if number else "")
 
 
 def _left_out(found: Found) -> dict[str, list[str]]:

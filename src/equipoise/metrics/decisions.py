@@ -112,8 +112,8 @@ def choose_decision(
         Whether ``proba`` can be taken at its word. Then a cost, balanced accuracy or F-beta needs no search among
         the labels: the threshold follows from the costs and the prior (Elkan 2001, Eq 2), or from the probabilities
         alone (Lipton et al. 2014), which is steadier than the best threshold found on few positives, and what the
-        same rows then say about it is not flattered by the choice. Otherwise the threshold is searched on the held-out rows, each
-        weighted by ``prior / data_prior`` of its class.
+        same rows then say about it is not flattered by the choice. Otherwise the threshold is searched on the
+        held-out rows, each weighted by ``prior / data_prior`` of its class.
 
     Returns
     -------

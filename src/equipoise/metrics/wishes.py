@@ -81,11 +81,11 @@ class Wish:
         Examples
         --------
         >>> Wish.make(recall=0.9).words
-        'a recall of at least 90 % (95 % sure)'
+        'a recall of at least 90% (95% sure)'
         >>> Wish.make(recall=90)
         Traceback (most recent call last):
         ...
-        ValueError: recall must lie between 0 and 1, got 90: write 0.9 for 90 %
+        ValueError: recall must lie between 0 and 1, got 90: write 0.9 for 90%
         """
         options = {"cost": cost, "recall": recall, "precision": precision, "alerts": alerts, "beta": beta}
         if threshold is not None:
@@ -97,7 +97,7 @@ class Wish:
         check_fraction("confidence", confidence)
         for name, value in (("recall", recall), ("precision", precision)):
             if value is not None and not 0 < value < 1:
-                hint = f": write {value / 100:g} for {value:g} %" if 1 < value <= 100 else ""
+                hint = f": write {value / 100:g} for {value:g}%" if 1 < value <= 100 else ""
                 raise ValueError(f"{name} must lie between 0 and 1, got {value:g}{hint}")
             if value is not None:
                 return cls(name, float(value), confidence=confidence)
@@ -137,12 +137,12 @@ class Wish:
                 return f"the least cost (a false alarm costs {alarm}, a miss {miss})"
             return "the least cost by the cost table"
         if self.objective in ("recall", "precision"):
-            sure = f"({100 * self.confidence:g} % sure)"
-            return f"a {self.objective} of at least {100 * (self.level or 0):g} % {sure}"
+            sure = f"({100 * self.confidence:g}% sure)"
+            return f"a {self.objective} of at least {100 * (self.level or 0):g}% {sure}"
         if self.objective == "alerts":
             level = self.level or 0
             return (
-                f"alerts on at most {100 * level:g} % of the rows"
+                f"alerts on at most {100 * level:g}% of the rows"
                 if level < 1
                 else f"at most {level:g} alerts"
             )

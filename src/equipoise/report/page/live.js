@@ -169,7 +169,7 @@
     return x < 0.05 ? "under 0.1" : x.toFixed(1);
   }
 
-  function percent(x) { return (100 * x).toFixed(1) + " %"; }
+  function percent(x) { return (100 * x).toFixed(1) + "%"; }
 
   function money(x) { return x === 0 ? "0" : Math.abs(x) >= 0.001 && Math.abs(x) < 1e6 ? String(Number(x.toPrecision(3))) : x.toExponential(2); }
 
@@ -261,6 +261,8 @@
       find("positives").textContent = whole(CASES * state.prior);
       find("negatives").textContent = whole(CASES * (1 - state.prior));
       find("name").textContent = data.classes[code];
+      find("unit").textContent = money(state.cost[0]);
+      find("miss").textContent = money(state.cost[1]);
       find("sentence").textContent = sentence(found, words, data.classes[code], settled);
       const line = find("command");
       if (line) { line.textContent = command(code, settled); }
