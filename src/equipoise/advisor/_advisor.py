@@ -34,7 +34,7 @@ from equipoise.datasets.blocks import ROWS_AT_ONCE, table_blocks
 from equipoise.datasets.encoding import TableEncoder
 from equipoise.datasets.image_features import ImageEncoder
 from equipoise.datasets.thinning import sample_rows
-from equipoise.metrics import Decision, UnmetWish, Wish, judge_decision
+from equipoise.metrics import UnmetWish, Wish, choose_decision, judge_decision
 
 MOST_COMPARED = 200_000  # rows of a larger table on which treatments are compared, the rare classes first
 LEAST_COMPARED, COMPARED_A_SECOND = 50_000, 400  # with a short budget fewer of them
@@ -316,9 +316,9 @@ class Advisor(ClassifierMixin, BaseEstimator):
         self.data_prior_ = table.prior
         self.held_out_, self.truth_, self.block_ = predictions[name], y, block
         self.row_costs_ = held.row_costs
-        self.decision_, calls = held.calls(self.held_out_, wish, prior)
+        self.decision_ = choose_decision(self.held_out_, y, wish, data_prior=table.prior, prior=prior)
         self.operating_point_ = judge_decision(
-            self.decision_, self.held_out_, y, data_prior=table.prior, row_costs=held.row_costs, called=calls
+            self.decision_, self.held_out_, y, data_prior=table.prior, row_costs=held.row_costs
         )
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -355,18 +355,17 @@ class Advisor(ClassifierMixin, BaseEstimator):
         place = {label: code for code, label in enumerate(labels)}
         self._order = np.array([place[_plain(label)] for label in self.classes_], dtype=np.int64)
 
-    def retuned(self, *, prior: Any = None, threshold: float | None = None, **wish: Any) -> Advisor:
+    def retuned(self, *, prior: Any = None, **wish: Any) -> Advisor:
         """The same model with another wish or prior; nothing is trained.
 
         Parameters
         ----------
         prior : float or array, optional
             As in `Advisor`; by default the one that was wanted before.
-        threshold : float, optional
-            This threshold on the positive class's probability, instead of a wish.
         **wish
-            One of ``cost``, ``recall``, ``precision``, ``alerts``, ``beta``, and ``confidence``; by default the
-            earlier wish.
+            One of ``cost``, ``recall``, ``precision``, ``alerts``, ``beta`` and ``threshold`` (on the positive
+            class's probability; a ``cost`` beside it says what its errors cost), and ``confidence``; by default
+            the earlier wish.
 
         Returns
         -------
@@ -379,27 +378,13 @@ class Advisor(ClassifierMixin, BaseEstimator):
         other = copy.copy(self)
         wanted = self.decision_.prior if prior is None else self._read_prior(prior, len(self._labels))
         costs = self.row_costs_ if made.by_row else None
-        held = HeldOut(self.truth_, self.block_, np.ones(len(self.truth_)), self.data_prior_, costs)
-        if threshold is not None:
-            other.decision_, calls = self._at_threshold(threshold, wish, wanted), None
-        else:
-            other.decision_, calls = held.calls(self.held_out_, made, wanted)
+        other.decision_ = choose_decision(
+            self.held_out_, self.truth_, made, data_prior=self.data_prior_, prior=wanted
+        )
         other.operating_point_ = judge_decision(
-            other.decision_,
-            self.held_out_,
-            self.truth_,
-            data_prior=self.data_prior_,
-            row_costs=costs,
-            called=calls,
+            other.decision_, self.held_out_, self.truth_, data_prior=self.data_prior_, row_costs=costs
         )
         return other
-
-    def _at_threshold(self, threshold: float, wish: Mapping[str, Any], prior: FloatArray) -> Decision:
-        if wish or len(self._labels) != 2 or not 0 <= threshold <= 1:
-            raise ValueError(
-                f"a threshold must be a probability, for two classes and without another wish, got {threshold:g}"
-            )
-        return Decision.at_threshold(threshold, prior, self.decision_.wish)
 
     def report(self, out: str | PathLike[str]) -> dict[str, Path]:
         """Write the page, and the model beside it.
@@ -437,7 +422,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
         shares = np.atleast_1d(np.asarray(prior, dtype=np.float64))
         if shares.size == 1 and n == 2:
             if not 0 < shares[0] < 1:
-                hint = f": write {shares[0] / 100:g} for {shares[0]:g} %" if 1 < shares[0] <= 100 else ""
+                hint = f": write {shares[0] / 100:g} for {shares[0]:g}%" if 1 < shares[0] <= 100 else ""
                 raise ValueError(f"prior must lie between 0 and 1, got {shares[0]:g}{hint}")
             return np.array([1 - shares[0], shares[0]])
         if shares.size != n:
@@ -480,7 +465,7 @@ def _plain(label: Any) -> Any:
 
 def _label(bag: Bag) -> str:
     number = bag.name.partition("#")[2]
-    return bag.treatment.summary + (f", tuned ({number})" if number else "")
+    return bag.treatment.summary + (f", variant {number}" if number else "")
 
 
 def _left_out(found: Found) -> dict[str, list[str]]:
