@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from equipoise._core.checks import check_choice
+from equipoise._core.text import printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -201,7 +202,7 @@ class Picture:
         text = io.StringIO()
         with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
             figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
-        return cls(text.getvalue(), name, caption, alt)
+        return cls(printable(text.getvalue()), name, caption, alt)
 
 
 @dataclass(frozen=True)
