@@ -38,6 +38,7 @@ from equipoise.metrics import UnmetWish, Wish, choose_decision, judge_decision
 
 MOST_COMPARED = 200_000  # rows of a larger table on which treatments are compared, the rare classes first
 LEAST_COMPARED, COMPARED_A_SECOND = 50_000, 400  # with a short budget fewer of them
+ROWS_DRAWN, BLOCKS_DRAWN = 20_000, 4  # of a larger table, to match the mean probabilities to the class shares
 MOST_VALUES_FOR_COPIES = 20_000_000  # in a larger table near-copies are not looked for
 
 
@@ -220,6 +221,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
         if rows.totals is not None:
             told("fitting the boosted models to all rows")
             self._fit_all_rows(table, rows, replace(context, threads=self.n_jobs), budget)
+            self._match_prior(table, rows, derive_seed(seed, "prior"))
         self.fit_seconds_ = clock.monotonic() - budget.started
         self.table_ = table
         self.info_: dict[str, Any] = {"target": table.target, "data": table.name, "rows": table.n_rows}
@@ -251,6 +253,35 @@ class Advisor(ClassifierMixin, BaseEstimator):
         again = {bag.name: bag for bag in fitted}
         self.bags_ = [again.get(bag.name, bag) for bag in bags]
         self.notes_.append(note)
+
+    def _match_prior(self, table: Table, rows: Rows, seed: int) -> None:
+        """Shift the stack so that the mean probabilities over all rows are the class shares.
+
+        The stack was fitted to models of single folds on the sample; their mean, or a model of all rows, answers a
+        little higher or lower. A model of all rows knows its mean on the rows that it saw. Models of the sample are
+        judged by rows drawn from the whole table, and for classes of which the sample holds all rows by the held-out
+        predictions.
+        """
+        again = [
+            weight
+            for bag, weight in zip(self.bags_, self.stack_.weights, strict=True)
+            if len(bag.models) == 1
+        ]
+        drawn = (rows.stands_for > 1.5) | (sum(again) > 0.5 * self.stack_.weights.sum())
+        rng, blocks = np.random.default_rng(seed), table_blocks(table)
+        proba = [self.held_out_[~drawn[self.truth_]]]
+        codes = [self.truth_[~drawn[self.truth_]]]
+        for block in [
+            blocks[i] for i in np.unique(np.linspace(0, len(blocks) - 1, BLOCKS_DRAWN).astype(int))
+        ]:
+            index = np.flatnonzero(drawn[block.y])
+            index = np.sort(rng.choice(index, min(len(index), ROWS_DRAWN // BLOCKS_DRAWN), replace=False))
+            found = block.read()
+            proba.append(
+                self._stacked(found.iloc[index] if isinstance(found, pd.DataFrame) else found[index])
+            )
+            codes.append(block.y[index])
+        self.stack_ = self.stack_.matched(np.concatenate(proba), np.concatenate(codes), self.data_prior_)
 
     def _conclude(
         self,
@@ -338,13 +369,17 @@ class Advisor(ClassifierMixin, BaseEstimator):
     def _proba(self, X: Any) -> FloatArray:
         check_is_fitted(self, "stack_")
         typed = self.schema_.convert(X if isinstance(X, pd.DataFrame) else self._checked_array(X))
+        return correct_prior(self._stacked(typed), self.data_prior_, self.decision_.prior)
+
+    def _stacked(self, typed: Any) -> FloatArray:
+        """Probabilities at the data's prior, of rows as the schema describes them."""
         wanted: set[str] = {bag.treatment.view for bag in self.bags_}
         blocks = []
         for start in range(0, max(len(typed), 1), ROWS_AT_ONCE):
             rows = typed[start : start + ROWS_AT_ONCE]
             views = {view: self.encoders_[view].transform(rows) for view in wanted}
             blocks.append(self.stack_.proba(np.stack([bag.log_proba(views) for bag in self.bags_])))
-        return correct_prior(np.concatenate(blocks), self.data_prior_, self.decision_.prior)
+        return np.concatenate(blocks)
 
     def _set_classes(self, labels: Sequence[Any]) -> None:
         """The labels in scikit-learn's order, and the column of each among the inner ones."""
