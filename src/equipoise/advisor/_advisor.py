@@ -259,8 +259,8 @@ class Advisor(ClassifierMixin, BaseEstimator):
 
         The stack was fitted to models of single folds on the sample; their mean, or a model of all rows, answers a
         little higher or lower. A model of all rows knows its mean on the rows that it saw. Models of the sample are
-        judged by rows drawn from the whole table, and for classes of which the sample holds all rows by the held-out
-        predictions.
+        judged by rows drawn from the whole table, and for classes of which the sample holds all rows by the
+        held-out predictions.
         """
         again = [
             weight
