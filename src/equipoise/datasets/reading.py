@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from equipoise._core.files import existing
 from equipoise.datasets._csv import read_csv
 from equipoise.datasets._parquet import SUFFIXES, ParquetTable, parquet_parts
 from equipoise.datasets.home import load_npz
@@ -71,7 +72,7 @@ def read_table(
     >>> table = read_table("credit.csv", "default", id="loan", time="granted")  # doctest: +SKIP
     >>> table.counts  # doctest: +SKIP
     """
-    source = _existing(path)
+    source = existing(path)
     special: dict[str, Any] = {"group": group, "time": time, "id": id}
     others: dict[str, Any] = {"drop": drop, "keep_values": keep_values}
     if source.is_dir() and not parquet_parts(source):
@@ -96,7 +97,7 @@ def read_table(
 
 def read_frame(path: str | PathLike[str], *, encoding: str = "utf-8") -> pd.DataFrame:
     """All columns of a CSV or Parquet table; duplicate names, ragged rows and wrong encodings are refused."""
-    source = _existing(path)
+    source = existing(path)
     if _is_parquet(source):
         parts = ParquetTable(source)
         refuse_duplicates(parts.names)
@@ -106,7 +107,7 @@ def read_frame(path: str | PathLike[str], *, encoding: str = "utf-8") -> pd.Data
 
 def read_frames(path: str | PathLike[str], *, encoding: str = "utf-8") -> Iterator[pd.DataFrame]:
     """All columns of a CSV at once, or of Parquet a part at a time."""
-    source = _existing(path)
+    source = existing(path)
     if not _is_parquet(source):
         yield read_csv(source, encoding)
         return
@@ -114,15 +115,6 @@ def read_frames(path: str | PathLike[str], *, encoding: str = "utf-8") -> Iterat
     refuse_duplicates(parts.names)
     for part in parts.parts():
         yield part.read()
-
-
-def _existing(path: str | PathLike[str]) -> Path:
-    source = Path(path)
-    if not source.exists():
-        raise FileNotFoundError(f"no such file or folder: {source}")
-    if source.is_file() and source.stat().st_size == 0:
-        raise ValueError(f"{source} is empty: nothing to learn from")
-    return source
 
 
 def _is_parquet(source: Path) -> bool:
