@@ -77,6 +77,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
         ``"local"``, or ``"dask://host:port"`` to spread the fits over a Dask cluster; with ``trials`` and a budget
         that is not reached the results are the same.
     random_state : int, generator or None
+        The source of all randomness: folds, samples and models.
     verbose : bool, optional
         Whether to say what is being done; by default only on a terminal.
 
@@ -161,6 +162,12 @@ class Advisor(ClassifierMixin, BaseEstimator):
         Returns
         -------
         Advisor
+            The fitted advisor itself.
+
+        Raises
+        ------
+        ValueError
+            If the wish cannot be read, or a class has too few rows for folds.
         """
         started = Budget(parse_duration(self.budget))
         X, y = self._validated(X, y)
@@ -172,7 +179,18 @@ class Advisor(ClassifierMixin, BaseEstimator):
         return self._fit(table, started)
 
     def fit_table(self, table: Table) -> Advisor:
-        """Like :meth:`fit`, for a table that was read with :func:`equipoise.datasets.read_table`."""
+        """Like :meth:`fit`, for a table that was read with :func:`equipoise.datasets.read_table`.
+
+        Parameters
+        ----------
+        table : Table
+            The table, with its groups, times and costs by row.
+
+        Returns
+        -------
+        Advisor
+            The fitted advisor itself.
+        """
         started = Budget(parse_duration(self.budget))
         self.n_features_in_ = len(table.schema.columns)
         return self._fit(table, started)
@@ -321,11 +339,33 @@ class Advisor(ClassifierMixin, BaseEstimator):
         )
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Probabilities of the sorted classes, at the wanted prior."""
+        """Probabilities of the sorted classes, at the wanted prior.
+
+        Parameters
+        ----------
+        X : array or DataFrame
+            Rows with the columns that the model was fitted to.
+
+        Returns
+        -------
+        array of shape (rows, classes)
+            The probabilities.
+        """
         return self._proba(X)[:, self._order]
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Labels, by the decision of :attr:`operating_point_`."""
+        """Labels, by the decision of :attr:`operating_point_`.
+
+        Parameters
+        ----------
+        X : array or DataFrame
+            Rows with the columns that the model was fitted to, and those that a cost by row names.
+
+        Returns
+        -------
+        array of shape (rows,)
+            The labels.
+        """
         proba = self._proba(X)
         costs = None
         if self.decision_.wish.by_row:
@@ -370,6 +410,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
         Returns
         -------
         Advisor
+            A copy with another decision; this one stays as it is.
         """
         check_is_fitted(self, "stack_")
         made = Wish.make(**wish) if wish else self.decision_.wish
@@ -411,6 +452,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
         Returns
         -------
         dict of str to Path
+            The paths that were written: ``"html"``, ``"md"``, ``"json"`` and ``"model"``.
         """
         check_is_fitted(self, "stack_")
         from equipoise.advisor.writing import write_fitted
@@ -418,7 +460,18 @@ class Advisor(ClassifierMixin, BaseEstimator):
         return write_fitted(self, self.table_, out)
 
     def save(self, folder: str | PathLike[str]) -> Path:
-        """Write the model folder; :func:`equipoise.load` reads it."""
+        """Write the model folder; :func:`equipoise.load` reads it.
+
+        Parameters
+        ----------
+        folder : path
+            Where to write; a model folder that is there is replaced.
+
+        Returns
+        -------
+        Path
+            The folder.
+        """
         from equipoise.advisor.model import save_advisor
 
         return save_advisor(self, folder)

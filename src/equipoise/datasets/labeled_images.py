@@ -28,7 +28,19 @@ _NPZ_PAIRS += [("x_train", "y_train"), ("train_images", "train_labels")]
 
 @dataclass(frozen=True)
 class LabeledImages:
-    """Images (n, channels, height, width), a class code for each, and the names that the codes stand for."""
+    """Images (n, channels, height, width), a class code for each, and the names that the codes stand for.
+
+    Attributes
+    ----------
+    images : array of shape (n, channels, height, width)
+        The pixels.
+    codes : array of int
+        The class code of each image.
+    classes : tuple of str
+        The names that the codes stand for.
+    name : str
+        Where the images came from.
+    """
 
     images: Pixels
     codes: IntArray
@@ -37,14 +49,17 @@ class LabeledImages:
 
     @property
     def counts(self) -> IntArray:
+        """The number of images of each class."""
         return np.bincount(self.codes, minlength=len(self.classes))
 
     @property
     def labels(self) -> npt.NDArray[Any]:
+        """The name of each image's class."""
         return np.array(self.classes)[self.codes]
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Channels, height and width of one image."""
         return tuple(int(side) for side in self.images.shape[1:])
 
     @property
@@ -90,6 +105,16 @@ def read_labeled_images(
         Keep at most so many images of each class, drawn at random; a mapping limits single classes.
     seed
         Of the draw. A smaller limit gives a subset of a larger one.
+
+    Returns
+    -------
+    LabeledImages
+        The images that were kept, with their classes.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is nothing at ``path``.
     """
     source = Path(path)
     if not source.exists():

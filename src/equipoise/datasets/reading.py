@@ -59,6 +59,7 @@ def read_table(
     Returns
     -------
     Table
+        The rows, their labels, and notes on what was left out.
 
     Raises
     ------

@@ -125,16 +125,49 @@ class Table:
         return self.n_classes - 1 - int(self.counts[::-1].argmin())
 
     def label(self, code: int) -> str:
-        """The label of a class, in quotation marks."""
+        """The label of a class, in quotation marks.
+
+        Parameters
+        ----------
+        code : int
+            The class code.
+
+        Returns
+        -------
+        str
+            The label.
+        """
         return f"“{self.classes[code]}”"
 
     def rows(self, index: npt.ArrayLike) -> Any:
-        """The rows of ``X`` named by ``index``, as an array or a DataFrame."""
+        """The rows of ``X`` named by ``index``, as an array or a DataFrame.
+
+        Parameters
+        ----------
+        index : array
+            Row numbers, or a mask.
+
+        Returns
+        -------
+        array or DataFrame
+            The rows.
+        """
         chosen = np.asarray(index)
         return self.X.iloc[chosen] if isinstance(self.X, pd.DataFrame) else self.X[chosen]
 
     def take(self, index: npt.ArrayLike) -> Table:
-        """The table with only the rows named by ``index`` (numbers or a mask), in their order."""
+        """The table with only the rows named by ``index`` (numbers or a mask), in their order.
+
+        Parameters
+        ----------
+        index : array
+            Row numbers, or a mask.
+
+        Returns
+        -------
+        Table
+            The table with only those rows.
+        """
         chosen = np.asarray(index)
         if chosen.dtype == bool:
             chosen = np.flatnonzero(chosen)
@@ -155,16 +188,43 @@ class Table:
         )
 
     def with_positive(self, positive: Any) -> Table:
-        """The question "is it ``positive`` or not?" about the same rows."""
+        """The question "is it ``positive`` or not?" about the same rows.
+
+        Parameters
+        ----------
+        positive : label
+            The label to find.
+
+        Returns
+        -------
+        Table
+            The table with two classes: other, and ``positive``.
+        """
         y, classes = choose_positive(self.y, self.classes, positive)
         return replace(self, y=y, classes=classes, class_totals=None)
 
     def with_notes(self, *notes: str) -> Table:
-        """The table with more notes."""
+        """The table with more notes.
+
+        Parameters
+        ----------
+        *notes : str
+            Sentences to add.
+
+        Returns
+        -------
+        Table
+            The table with the notes.
+        """
         return replace(self, notes=(*self.notes, *notes))
 
     def check_classes(self, least: int = 4) -> None:
         """Refuse a class with fewer than ``least`` rows, which folds could not hold.
+
+        Parameters
+        ----------
+        least : int
+            The fewest rows that a class may have.
 
         Raises
         ------
@@ -217,6 +277,7 @@ class Table:
         Returns
         -------
         Table
+            The table.
 
         Raises
         ------
@@ -265,6 +326,7 @@ class Table:
         Returns
         -------
         Table
+            The table.
         """
         if hasattr(X, "toarray"):
             raise TypeError("X must be dense, got a sparse matrix: use X.toarray() if it fits into memory")
