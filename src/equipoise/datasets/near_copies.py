@@ -85,7 +85,7 @@ def describe_near_copies(table: Table, groups: IntArray) -> str:
     Returns
     -------
     str
-        The sentence; empty if there are no near-copies.
+        The sentence.
     """
     check_type("table", table, Table)
     groups = np.asarray(groups)

@@ -138,7 +138,7 @@ def diagnose(
     >>> from equipoise.datasets import load_wine_imbalanced
     >>> data = load_wine_imbalanced()
     >>> diagnose(data.X, data.y, questions=["counts"]).findings[0].level
-    'good'
+    'warning'
     """
     table = X if isinstance(X, Table) else Table.from_arrays(X, cast(Any, y), positive)
     sample = Sample(table, draw_seed(random_state))

@@ -22,12 +22,19 @@ class CenterLoss(LazyBuffers, Loss):
 
     Parameters
     ----------
+    class_counts : array of shape (C,), optional
+        Training samples of each class; checked against the logits if given.
     strength : float
         λ.
     rate : float
         How far centers move in a batch: c ← c + rate·Σ(f − c)/(1 + n) over the class's n samples in it (Wen
         et al., Eq 4).
+    **options : Any
+        Options of :class:`~equipoise.losses.Loss`: ``reduction``, ``ignore_index``, ``validate`` and
+        ``empty_classes``.
 
+    Examples
+    --------
     >>> import torch
     >>> loss = CenterLoss(strength=1.0).eval()
     >>> loss(torch.zeros(1, 2), torch.tensor([1]), features=torch.tensor([[1.0, 1.0]]))

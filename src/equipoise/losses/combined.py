@@ -34,6 +34,7 @@ class CombinedLoss(KeepsCovariance, Loss):
     Parameters
     ----------
     class_counts : array of shape (C,)
+        Training samples of each class.
     beta : float
         β of the effective number.
     tau1, tau2 : float
@@ -55,6 +56,9 @@ class CombinedLoss(KeepsCovariance, Loss):
         Part of the run with plain cross-entropy. A loop that does not call ``start_epoch`` has none.
     scatter_gradient : bool
         Let the gradient run through the scatter. Without it DS is a constant of each step.
+    **options : Any
+        Options of :class:`~equipoise.losses.Loss`: ``reduction``, ``ignore_index``, ``validate`` and
+        ``empty_classes``.
 
     References
     ----------

@@ -24,14 +24,19 @@ class FocalLoss(Loss):
 
     Parameters
     ----------
+    class_counts
+        Not used by the equation; checked against the logits if given.
     gamma, phi : float
         The focus, under the name that Lin et al. give it and the one of Lieberman et al.; 2 by default, and 0
         is cross-entropy. Give one of them.
     alpha : float or array of shape (C,), optional
         One weight a class; a number a stands for (1 − a, a) in a binary problem.
-    class_counts
-        Not used by the equation; checked against the logits if given.
+    **options : Any
+        Options of :class:`~equipoise.losses.Loss`: ``reduction``, ``ignore_index``, ``validate`` and
+        ``empty_classes``.
 
+    Examples
+    --------
     >>> import torch
     >>> FocalLoss(gamma=2)(torch.zeros(1, 2), torch.tensor([1]))
     tensor(0.1733)

@@ -30,7 +30,12 @@ class ISDALoss(KeepsCovariance, Loss):
         λ at the end of training.
     covariance : {"auto", "full", "diagonal"}
         Full matrices need C·d² numbers, the diagonal C·d; ``"auto"`` keeps full ones while they are small.
+    **options : Any
+        Options of :class:`~equipoise.losses.Loss`: ``reduction``, ``ignore_index``, ``validate`` and
+        ``empty_classes``.
 
+    Examples
+    --------
     >>> sorted(ISDALoss.requires)
     ['features', 'head_weight']
     """

@@ -19,6 +19,7 @@ class MetaSAugLoss(LossWithCovariance):
     Parameters
     ----------
     class_counts : array of shape (C,)
+        Training samples of each class.
     strength : float
         λ of ISDA at the end of training; it grows in proportion to the epoch.
     beta, covariance, sigma_lr
@@ -32,6 +33,8 @@ class MetaSAugLoss(LossWithCovariance):
     ----------
     Li et al.: MetaSAug: Meta Semantic Augmentation for Long-Tailed Visual Recognition, CVPR 2021.
 
+    Examples
+    --------
     >>> MetaSAugLoss([9, 1]).covariance
     'auto'
     """

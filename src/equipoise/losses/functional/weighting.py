@@ -12,7 +12,24 @@ from equipoise.losses.functional.shared import is_soft, negative_log_likelihood,
 def cross_entropy(
     input: Tensor, target: Tensor, *, class_weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
-    """−w_y log p(y|x). As in ``torch``, the mean of the weighted loss divides by the sum of the weights."""
+    """−w_y log p(y|x). As in ``torch``, the mean of the weighted loss divides by the sum of the weights.
+
+    Parameters
+    ----------
+    input : Tensor of shape (n, C)
+        Raw logits.
+    target : Tensor
+        Classes of shape (n,), or soft targets of shape (n, C).
+    class_weight : Tensor of shape (C,), optional
+        w, one weight a class.
+    reduction : {"mean", "sum", "none"}
+        How to reduce the samples' losses.
+
+    Returns
+    -------
+    Tensor
+        The loss: a scalar, or one value a sample for ``"none"``.
+    """
     logits = promote(input)
     if class_weight is not None:
         class_weight = class_weight.to(logits.dtype)
@@ -37,6 +54,26 @@ def focal_loss(
 
     ``alpha`` holds one weight a class. A soft target t gives Σ_c t_c·ℓ(c).
 
+    Parameters
+    ----------
+    input : Tensor of shape (n, C)
+        Raw logits.
+    target : Tensor
+        Classes of shape (n,), or soft targets of shape (n, C).
+    phi : float or Tensor
+        φ, the focus; 0 is cross-entropy.
+    alpha : Tensor of shape (C,), optional
+        α, one weight a class.
+    reduction : {"mean", "sum", "none"}
+        How to reduce the samples' losses.
+
+    Returns
+    -------
+    Tensor
+        The loss: a scalar, or one value a sample for ``"none"``.
+
+    Examples
+    --------
     >>> z, y = torch.tensor([[2.0, 0.0]]), torch.tensor([0])
     >>> torch.isclose(focal_loss(z, y, phi=0.0), F.cross_entropy(z, y))
     tensor(True)
@@ -65,6 +102,26 @@ def sigmoid_focal_loss(
     Both p and 1 − p come from ``logsigmoid``, so the hardest positive (logit −10⁴) costs 10⁴, not 0.
     ``target`` holds 0/1 or probabilities of the positive class.
 
+    Parameters
+    ----------
+    input : Tensor
+        One raw logit a sample.
+    target : Tensor
+        0, 1, or probabilities of the positive class, in the shape of ``input``.
+    phi : float or Tensor
+        φ, the focus; 0 is cross-entropy.
+    alpha : float or Tensor, optional
+        α, the weight of the positive class; by default neither class is weighted.
+    reduction : {"mean", "sum", "none"}
+        How to reduce the samples' losses.
+
+    Returns
+    -------
+    Tensor
+        The loss: a scalar, or one value a sample for ``"none"``.
+
+    Examples
+    --------
     >>> sigmoid_focal_loss(torch.tensor([-1e4]), torch.tensor([1]))
     tensor(10000.)
     """
@@ -91,6 +148,24 @@ def class_balanced_loss(
 
     ``class_weight`` comes from :func:`equipoise.theory.effective_number.effective_number_weights`. The mean
     divides by the number of samples, not by the sum of the weights: a batch of tail samples keeps its weight.
+
+    Parameters
+    ----------
+    input : Tensor of shape (n, C)
+        Raw logits.
+    target : Tensor
+        Classes of shape (n,), or soft targets of shape (n, C).
+    class_weight : Tensor of shape (C,)
+        One weight a class.
+    phi : float or Tensor
+        φ, the focus; 0 is cross-entropy.
+    reduction : {"mean", "sum", "none"}
+        How to reduce the samples' losses.
+
+    Returns
+    -------
+    Tensor
+        The loss: a scalar, or one value a sample for ``"none"``.
     """
     logits = promote(input)
     if isinstance(phi, (int, float)) and phi == 0:
@@ -102,7 +177,24 @@ def class_balanced_loss(
 
 
 def lq_loss(input: Tensor, target: Tensor, *, q: float = 0.4, reduction: str = "mean") -> Tensor:
-    """(1 − p_y^q)/q: cross-entropy for q → 0, the mean absolute error at q = 1 (Zhang & Sabuncu 2018)."""
+    """(1 − p_y^q)/q: cross-entropy for q → 0, the mean absolute error at q = 1 (Zhang & Sabuncu 2018).
+
+    Parameters
+    ----------
+    input : Tensor of shape (n, C)
+        Raw logits.
+    target : Tensor
+        Classes of shape (n,), or soft targets of shape (n, C).
+    q : float
+        q in [0, 1].
+    reduction : {"mean", "sum", "none"}
+        How to reduce the samples' losses.
+
+    Returns
+    -------
+    Tensor
+        The loss: a scalar, or one value a sample for ``"none"``.
+    """
     logits = promote(input)
     if q == 0:
         return reduce_loss(negative_log_likelihood(logits, target), reduction)
@@ -116,6 +208,24 @@ def disturb_target(target: Tensor, n_classes: int, uniform: Tensor, draw: Tensor
     """With probability ``rate`` a label drawn uniformly from all classes (Xie et al. 2016).
 
     ``uniform`` and ``draw`` are uniform numbers in [0, 1): whether to disturb, and to which class.
+
+    Parameters
+    ----------
+    target : Tensor of shape (n,)
+        The classes.
+    n_classes : int
+        The number of classes.
+    uniform : Tensor of shape (n,)
+        Decides whether a label is redrawn.
+    draw : Tensor of shape (n,)
+        Decides which class it becomes.
+    rate : float
+        The probability that a label is redrawn.
+
+    Returns
+    -------
+    Tensor of shape (n,)
+        The classes, some of them redrawn.
     """
     other = (draw * n_classes).long().clamp_max(n_classes - 1)
     return torch.where(uniform < rate, other, target)
@@ -130,7 +240,28 @@ def center_loss(
     strength: float = 0.01,
     reduction: str = "mean",
 ) -> Tensor:
-    """Cross-entropy + λ‖f(x) − c_y‖² (Wen et al. 2016; Wu & Li §5.2)."""
+    """Cross-entropy + λ‖f(x) − c_y‖² (Wen et al. 2016; Wu & Li §5.2).
+
+    Parameters
+    ----------
+    input : Tensor of shape (n, C)
+        Raw logits.
+    target : Tensor of shape (n,)
+        The classes y.
+    features : Tensor of shape (n, d)
+        f(x), the network's features.
+    centers : Tensor of shape (C, d)
+        The center c of each class.
+    strength : float
+        λ.
+    reduction : {"mean", "sum", "none"}
+        How to reduce the samples' losses.
+
+    Returns
+    -------
+    Tensor
+        The loss: a scalar, or one value a sample for ``"none"``.
+    """
     distance = (promote(features) - centers.to(promote(features).dtype)[target]).square().sum(-1)
     return reduce_loss(negative_log_likelihood(promote(input), target) + strength * distance, reduction)
 
@@ -150,6 +281,28 @@ def nenum_offset(
     sample may be mislabeled. ``"focal"`` is (1 − p)^r (Eq 28, NENum−), ``"none"`` is 1 (Eq 29, NENum−−), and
     ``"inverse"`` the literal 1/p of Eq 17, with p no smaller than ``floor``.
 
+    Parameters
+    ----------
+    surprise : Tensor of shape (n,)
+        −log p(y|x).
+    mean_probability : Tensor of shape (n,)
+        p̄(y) of each sample's class.
+    offset : {"robust", "focal", "none", "inverse"}
+        The form of g.
+    r : float
+        The exponent of g.
+    threshold : float
+        The probability below which a sample counts as doubtful.
+    floor : float
+        The least p of ``"inverse"``.
+
+    Returns
+    -------
+    Tensor of shape (n,)
+        g, a constant of the gradient.
+
+    Examples
+    --------
     >>> p = torch.tensor([0.9, 0.1])
     >>> nenum_offset(-p.log(), torch.tensor([0.5, 0.5]))
     tensor([0.0100, 0.2500])
@@ -183,6 +336,32 @@ def nenum_loss(
 
     ``class_factor`` is the product of the first two, normalized to sum to the number of classes, and
     ``mean_probability`` the class mean p̄(y), both of shape (C,). No gradient runs through the weights.
+
+    Parameters
+    ----------
+    input : Tensor of shape (n, C)
+        Raw logits.
+    target : Tensor of shape (n,)
+        The classes y.
+    class_factor : Tensor of shape (C,)
+        The class part of the weights.
+    mean_probability : Tensor of shape (C,)
+        p̄(y), the mean probability of the true class over the samples of each class.
+    offset : {"robust", "focal", "none", "inverse"}
+        The form of g.
+    r : float
+        The exponent of g.
+    threshold : float
+        The probability below which a sample counts as doubtful.
+    floor : float
+        The least p of ``"inverse"``.
+    reduction : {"mean", "sum", "none"}
+        How to reduce the samples' losses.
+
+    Returns
+    -------
+    Tensor
+        The loss: a scalar, or one value a sample for ``"none"``.
     """
     surprise = negative_log_likelihood(promote(input), target)
     weight = class_factor.to(surprise.dtype)[target] * nenum_offset(
