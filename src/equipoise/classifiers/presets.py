@@ -20,6 +20,7 @@ def conditional_preset(
     Parameters
     ----------
     name : {"paper"}
+        Whose settings.
     kind : {"cifar", "melanoma", "aptos"}
         Which of the paper's three recipes: a ResNet-32 from scratch for 500 epochs of SGD, or 10 epochs of SGD and
         35 of Adam for a pre-trained backbone, which the user brings as ``module``.
@@ -92,6 +93,7 @@ def autoencoder_preset(
     Parameters
     ----------
     name : {"paper"}
+        Whose settings.
     kind : {"gray", "svhn", "color", "imagenet", "table"}
         Sets the latent's width: 64 for MNIST and Fashion-MNIST, 128 for SVHN, 256 for CIFAR and CelebA, 512 for
         ImageNet-100 (whose encoder the user brings as ``module``), 8 for tables.

@@ -77,8 +77,15 @@ class ResampledClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, ...)
+        X : array-like of shape (n, …)
+            The rows.
         y : array-like of shape (n,)
+            Their labels.
+
+        Returns
+        -------
+        ResampledClassifier
+            The fitted classifier itself.
         """
         from imblearn.over_sampling import RandomOverSampler
 
@@ -104,7 +111,18 @@ class ResampledClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return weighted_prior(codes, len(self.classes_))
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """The fitted classifier's decision."""
+        """The fitted classifier's decision.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, …)
+            The rows.
+
+        Returns
+        -------
+        array of shape (n,)
+            The labels.
+        """
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict(X))
 

@@ -40,6 +40,7 @@ class DeepSMOTE(NeuralSampler):
     lr : float
         Of Adam.
     verbose : bool, optional
+        Whether to show a progress bar; by default if somebody is looking.
 
     References
     ----------

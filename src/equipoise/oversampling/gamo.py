@@ -38,6 +38,7 @@ class GAMO(NeuralSampler):
     lr : float
         Of Adam (β₁ = 0.5) for all three.
     verbose : bool, optional
+        Whether to show a progress bar; by default if somebody is looking.
 
     Attributes
     ----------
