@@ -78,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from equipoise._core.checks import check_choice
-    from equipoise._core.files import replacing
+    from equipoise._core.files import check_writable, replacing
 
     known, experiments = figures(args.model), studies(args.model)
     if args.list or not args.figure:
@@ -95,6 +95,7 @@ def run(args: argparse.Namespace) -> int:
     import matplotlib
 
     matplotlib.use("agg")  # drawn to a file: no window is needed, nor a display
+    check_writable(args.out)
     drawn = []
     for name in wanted:
         path = Path(args.out) / f"theory-{args.model}-figure-{name}.png"
