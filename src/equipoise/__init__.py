@@ -44,7 +44,9 @@ def _version() -> str:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "__version__":  # looked up on demand: importlib.metadata takes longer to load than this package
+    if (
+        name == "__version__"
+    ):  # looked up on demand: importlib.metadata takes longer to load than this package
         return _version()
     if name in _ROOMS:
         return importlib.import_module(f"equipoise.{name}")

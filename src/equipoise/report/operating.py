@@ -210,6 +210,7 @@ class LiveOperatingPoint:
 
     @property
     def is_binary(self) -> bool:
+        """Whether there are two classes."""
         return len(self.classes) == 2
 
     @property
@@ -243,6 +244,7 @@ class LiveOperatingPoint:
 
     @property
     def rows(self) -> int:
+        """The number of held-out rows."""
         return len(np.asarray(self.truth))
 
     @property
@@ -258,7 +260,20 @@ class LiveOperatingPoint:
         return min(CASES, CASES * self.alerts / (1 if self.alerts < 1 else self.rows))
 
     def pair_cost(self, code: int) -> tuple[float, float]:
-        """Costs of a false alarm and of a miss of one class against the rest, above those of being right."""
+        """Costs of a false alarm and of a miss of one class against the rest, above those of being right.
+
+        Parameters
+        ----------
+        code : int
+            The class code.
+
+        Returns
+        -------
+        float
+            The cost of a false alarm.
+        float
+            The cost of a miss.
+        """
         extra = self.costs - np.diag(self.costs)[:, None]
         others = [c for c in range(len(self.classes)) if c != code]
         return float(extra[others, code].mean()), float(extra[code, others].mean())
@@ -274,14 +289,36 @@ class LiveOperatingPoint:
         return float(min(scores, default=1.0))
 
     def threshold(self, code: int) -> float:
-        """The threshold of one class at the prior of use: the decision's own, or one with as many alerts."""
+        """The threshold of one class at the prior of use: the decision's own, or one with as many alerts.
+
+        Parameters
+        ----------
+        code : int
+            The class code.
+
+        Returns
+        -------
+        float
+            The probability from which a row is called that class.
+        """
         if self.decision.threshold is not None:
             return self.decision.threshold
         score, odds = self.start_score(code), self.odds(code)
         return score * odds / (score * odds + 1 - score)
 
     def odds(self, code: int) -> float:
-        """By how much the class's odds differ where the model will be used."""
+        """By how much the class's odds differ where the model will be used.
+
+        Parameters
+        ----------
+        code : int
+            The class code.
+
+        Returns
+        -------
+        float
+            The odds of the class in use over those in the data; 1 if they are the same.
+        """
         before, after = float(np.asarray(self.data_prior)[code]), float(self.decision.prior[code])
         possible = 0 < before < 1 and after < 1 and before != after
         return (after / (1 - after)) / (before / (1 - before)) if possible else 1.0
@@ -294,7 +331,13 @@ class LiveOperatingPoint:
         return operating_figures(self.curves[-1], cut, float(self.decision.prior[code]), self.pair_cost(code))
 
     def payload(self) -> dict[str, Any]:
-        """All that the page's script needs."""
+        """All that the page's script needs.
+
+        Returns
+        -------
+        dict
+            Plain JSON values.
+        """
         alarm, miss = self.pair_cost(self.codes[-1])
         follows = self.decision.threshold is not None and bool(
             np.isclose(self.decision.threshold, alarm / (alarm + miss), rtol=1e-12)

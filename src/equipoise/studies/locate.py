@@ -45,7 +45,13 @@ def studies_folder() -> Path | None:
 
 
 def spec_names() -> list[str]:
-    """Return the names of the studies that :func:`named_spec` finds."""
+    """Return the names of the studies that :func:`named_spec` finds.
+
+    Returns
+    -------
+    list of str
+        The names, sorted.
+    """
     folder = studies_folder()
     found = [path.parent.name for path in folder.glob(f"*/{_SPEC_FILE}")] if folder else []
     return sorted({*BUILT_IN, *found})
@@ -64,6 +70,11 @@ def named_spec(name: str) -> Spec:
     ----------
     name : str
         The name of a folder of :func:`studies_folder`, or ``"smoke"``. Underscores count as hyphens.
+
+    Returns
+    -------
+    Spec
+        The study.
 
     Raises
     ------
@@ -92,6 +103,16 @@ def load_spec(source: str | os.PathLike[str]) -> Spec:
     """Return a study by its name, or from the path of its folder, its ``spec.py`` or a ``.toml`` file.
 
     A ``spec.py`` is a program and is run: load only studies that you trust.
+
+    Parameters
+    ----------
+    source : str or path
+        The name or the path.
+
+    Returns
+    -------
+    Spec
+        The study.
 
     Raises
     ------
