@@ -142,7 +142,9 @@ def main(rooms: list[str]) -> int:
         for code, name, what in problems:
             print(f"{code} {name}: {what}")
         missing = sum(code in ("PR01", "PR07") for code, _, _ in problems)
-        print(f"{room}: {missing} of {count} parameters undocumented, {len(problems)} problems", file=sys.stderr)
+        print(
+            f"{room}: {missing} of {count} parameters undocumented, {len(problems)} problems", file=sys.stderr
+        )
         total, undocumented, wrong = total + count, undocumented + missing, wrong + len(problems)
     print(f"All: {undocumented} of {total} parameters undocumented, {wrong} problems", file=sys.stderr)
     return int(wrong > 0)

@@ -89,7 +89,7 @@ def optimal_train_fraction(
     Returns
     -------
     Optimum
-        The best fraction, the value there, and whether it lies inside (0, 1).
+        The best fraction, the value there, how flat the peak is, and what other fractions lose.
 
     Examples
     --------
