@@ -22,8 +22,8 @@ class ImageEncoder(TransformerMixin, BaseEstimator):
     """Turn rows of pixels into features on which trees, linear models and small networks do well.
 
     The features are histograms of oriented gradients at the full and the half size (Dalal & Triggs 2005), pooled
-    over a pyramid of cells; the mean and the deviation of each channel in each cell; and the picture itself at 8 × 8.
-    Nothing is learned but the scale of each feature.
+    over a pyramid of cells; the mean and the deviation of each channel in each cell; and the picture itself at
+    8 × 8. Nothing is learned but the scale of each feature.
 
     Parameters
     ----------
