@@ -52,6 +52,7 @@ def exported(module: ModuleType) -> Iterator[tuple[str, Any]]:
 
 def members(name: str, kind: type) -> Iterator[tuple[str, Any]]:
     """The public methods and properties that a class has from this project."""
+    fields = getattr(kind, "__dataclass_fields__", {})  # a function may be a field's default
     for base in kind.__mro__:
         if not base.__module__.startswith("equipoise"):
             continue
@@ -62,7 +63,8 @@ def members(name: str, kind: type) -> Iterator[tuple[str, Any]]:
                 function = property(function)
             elif not inspect.isfunction(function):
                 continue
-            if not member.startswith("_") and vars(kind).get(member, value) is value:
+            hidden = member.startswith("_") or member in fields
+            if not hidden and vars(kind).get(member, value) is value:
                 yield f"{name}.{member}", function
 
 

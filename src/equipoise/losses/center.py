@@ -79,4 +79,11 @@ class CenterLoss(LazyBuffers, Loss):
         self.centers += self.rate * pull / count[:, None]
 
     def extra_repr(self) -> str:
+        """The settings that ``repr`` shows.
+
+        Returns
+        -------
+        str
+            The settings.
+        """
         return f"strength={self.strength}, rate={self.rate}, {super().extra_repr()}"

@@ -160,4 +160,11 @@ class CombinedLoss(KeepsCovariance, Loss):
         return adjusted_prior(weighted, self.log_prior, self.adjustment)
 
     def extra_repr(self) -> str:
+        """The settings that ``repr`` shows.
+
+        Returns
+        -------
+        str
+            The settings.
+        """
         return f"beta={self.beta}, tau1={self.tau1}, tau2={self.tau2}, offset={self.offset!r}"

@@ -73,4 +73,11 @@ class ISDALoss(KeepsCovariance, Loss):
         )
 
     def extra_repr(self) -> str:
+        """The settings that ``repr`` shows.
+
+        Returns
+        -------
+        str
+            The settings.
+        """
         return f"strength={self.strength}, covariance={self.covariance!r}, {super().extra_repr()}"

@@ -316,6 +316,24 @@ def balanced_accuracy(
 ) -> float:
     """Balanced accuracy, also called ACSA: the plain mean of the classes' recalls.
 
+    Parameters
+    ----------
+    y_true : array of shape (samples,)
+        The true labels.
+    y_pred : array of shape (samples,)
+        The predicted labels.
+    labels : array, optional
+        All labels, where the vectors may lack one; by default those that occur.
+    sample_weight : array of shape (samples,), optional
+        The weight of each sample; by default all weigh the same.
+
+    Returns
+    -------
+    float
+        The value of the metric.
+
+    Examples
+    --------
     >>> balanced_accuracy([0, 0, 0, 0, 1], [0, 0, 0, 0, 0])
     0.5
     """

@@ -279,7 +279,18 @@ class LiveOperatingPoint:
         return float(extra[others, code].mean()), float(extra[code, others].mean())
 
     def start_score(self, code: int) -> float:
-        """The score from which the decision calls one class, or the lowest with no more alerts than it raises."""
+        """The score from which the decision calls one class, or the lowest with no more alerts than it raises.
+
+        Parameters
+        ----------
+        code : int
+            The class code.
+
+        Returns
+        -------
+        float
+            The score.
+        """
         if self.decision.threshold is not None:
             t, odds = self.decision.threshold, self.odds(code)
             return t if odds == 1 else t / (t + (1 - t) * odds)

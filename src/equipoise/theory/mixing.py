@@ -73,7 +73,9 @@ def separable_classes(points: npt.ArrayLike, codes: npt.ArrayLike) -> npt.NDArra
     Parameters
     ----------
     points : array-like of shape (n, m)
+        The points.
     codes : array-like of int of shape (n,)
+        The class of each point.
 
     Returns
     -------
