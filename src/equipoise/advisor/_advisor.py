@@ -402,7 +402,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
         ----------
         prior : float or array, optional
             As in `Advisor`; by default the one that was wanted before.
-        **wish
+        **wish : Any
             One of ``cost``, ``recall``, ``precision``, ``alerts``, ``beta`` and ``threshold`` (on the positive
             class's probability; a ``cost`` beside it says what its errors cost), and ``confidence``; by default
             the earlier wish.

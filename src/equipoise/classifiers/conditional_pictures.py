@@ -25,9 +25,9 @@ def plot_precision_at_recalls(
 
     Parameters
     ----------
-    recalls
+    recalls : sequence of float
         Where precision was measured.
-    panels
+    panels : sequence of tuple
         ``(title, {model: precisions}, precisions of the conditional model)``, one panel each. Models that are
         nowhere the best of their kind are left out.
 

@@ -26,7 +26,7 @@ def conditional_preset(
         35 of Adam for a pre-trained backbone, which the user brings as ``module``.
     sam : bool
         Sharpness-aware steps of radius 0.1 (VS + SAM).
-    **changes
+    **changes : Any
         For the inner :class:`~equipoise.classifiers.NeuralClassifier`, such as ``epochs=100`` or ``module=…``.
 
     Returns
@@ -99,7 +99,7 @@ def autoencoder_preset(
         ImageNet-100 (whose encoder the user brings as ``module``), 8 for tables.
     n_rows : int
         Rows of the training data, by which 20,000 updates of the encoder become epochs.
-    **changes
+    **changes : Any
         Other keywords of the classifier, such as ``device="cuda"`` or ``epochs=10``.
 
     Returns

@@ -70,7 +70,9 @@ def load_binary_images(
         The imbalance ratio of the training set.
     seed : int
         Which rare images are kept.
-    pixels, data_home
+    pixels : {"float32", "uint8"}
+        As for :func:`~equipoise.datasets.load_cifar10`.
+    data_home : path, optional
         As for :func:`~equipoise.datasets.load_cifar10`.
 
     Returns

@@ -181,6 +181,11 @@ def imbalanced_indices(
     -------
     array of int
         The row numbers.
+
+    Examples
+    --------
+    >>> imbalanced_indices([0, 0, 0, 1, 1], counts={0: 1}, random_state=0).size
+    3
     """
     labels, codes, available = _labels(y)
     if (counts is None) == (profile is None):

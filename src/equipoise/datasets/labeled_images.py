@@ -92,18 +92,18 @@ def read_labeled_images(
 
     Parameters
     ----------
-    path
+    path : path
         An idx file of images (its labels lie beside it under MNIST's names, or in ``labels``) or a folder with
         such a pair; an ``.npz`` with images ``X`` and labels ``y``; or a folder with one folder of images a class.
-    labels
+    labels : path, optional
         The idx file of the labels, if its name does not follow from that of the images.
-    size
+    size : int, optional
         Scale all images to this many pixels a side. Without it they must all have one size already.
-    classes
+    classes : sequence or mapping of str, optional
         Only these; a mapping gives them other names. Codes follow the sorted names, as in scikit-learn.
-    limit
+    limit : int or mapping, optional
         Keep at most so many images of each class, drawn at random; a mapping limits single classes.
-    seed
+    seed : int
         Of the draw. A smaller limit gives a subset of a larger one.
 
     Returns

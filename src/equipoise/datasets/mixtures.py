@@ -132,6 +132,11 @@ def make_gaussian_mixture(
     -------
     GaussianMixture
         The mixture.
+
+    Examples
+    --------
+    >>> make_gaussian_mixture(10, variances=[0.5, 0.25], random_state=0).centroids.shape
+    (2, 10)
     """
     n_features = check_integer("n_features", n_features, low=1)
     variances = np.atleast_1d(check_positive("variances", variances))

@@ -35,9 +35,9 @@ def find_near_copies(table: Table, *, random_state: RandomState = 0) -> IntArray
 
     Parameters
     ----------
-    table
+    table : Table
         The rows; labels are not used.
-    random_state
+    random_state : int, generator or None
         Seed of the rows that are looked at.
 
     Returns

@@ -43,16 +43,26 @@ def read_table(
 
     Parameters
     ----------
-    path
+    path : path
         A ``.csv`` (also ``.tsv``, ``.txt``, gzipped), ``.parquet`` or ``.npz`` file, a folder of Parquet parts,
         or a folder with one folder of images for each class.
-    target
+    target : str, optional
         The column (or the array of an npz) with the labels. Not needed for images, nor for an npz with ``y``.
-    positive, group, time, id, drop, keep_values
-        As in :meth:`equipoise.datasets.Table.from_frame`.
-    encoding
+    positive : label, optional
+        The label to find; by default the rarer one of two.
+    group : str, optional
+        The column that says which rows belong together.
+    time : str, optional
+        The column that says when a row was recorded.
+    id : str, optional
+        The column that names the rows.
+    drop : collection of str
+        Other columns that must not be learned from.
+    keep_values : collection of str
+        Columns of numbers that costs by row need.
+    encoding : str
         The encoding of a text file.
-    memory
+    memory : str or int, optional
         ``"2GiB"`` or bytes: Parquet parts are then never in memory together. The table is a sample that keeps
         all rare rows and knows the counts of all; the advisor's boosted models still see all rows.
 

@@ -87,7 +87,7 @@ class Schema:
 
         Parameters
         ----------
-        rows
+        rows : DataFrame or array
             A table with at least these columns, in any order, or an array with as many columns.
 
         Returns

@@ -23,33 +23,33 @@ class Table:
 
     Attributes
     ----------
-    X
+    X : array or DataFrame
         A float array if all columns are numbers (``float32`` if no column is more precise than that, otherwise
         ``float64``), else a DataFrame of floats and texts. Missing numbers are NaN, missing texts
         ``"(missing)"``; dates are seconds since 1970.
-    y
+    y : array of int
         Class codes. With two classes, 1 is the positive one.
-    classes
+    classes : tuple
         Labels by code.
-    schema
+    schema : Schema
         The columns of ``X``; it converts later rows to the same form.
-    name, target
+    name, target : str
         What the table and the column with the labels are called.
-    notes
+    notes : tuple of str
         Sentences about what was left out, merged or read in a special way.
-    image_shape
+    image_shape : tuple of int, optional
         Height, width and channels where the columns are pixels.
-    groups
+    groups : array of int, optional
         A code for each row that is equal for rows that belong together (one patient, one customer).
-    time
+    time : array, optional
         A number for each row that grows with time.
-    ids
+    ids : array, optional
         What a row is called; predictions carry it.
-    row_values
+    row_values : mapping
         Columns kept for costs by row, such as an amount.
-    class_totals
+    class_totals : array of int, optional
         Where the rows are a sample: how many rows of each class there are in all.
-    parts
+    parts : Any
         Where the rows are a sample of files: what reads all of them, part by part.
 
     Examples
@@ -257,21 +257,21 @@ class Table:
 
         Parameters
         ----------
-        frame
+        frame : DataFrame
             One row for each thing to classify.
-        target
+        target : str, optional
             The column with the labels. Rows without a label are left out.
-        positive
+        positive : label, optional
             The label to find. By default the rarer one of two; with many labels the question becomes
             "this one or another?".
-        group, time, id
+        group, time, id : str, optional
             Columns that say which rows belong together, when a row was recorded, and what it is called. They
             are not learned from.
-        drop
+        drop : collection of str
             Other columns that must not be learned from.
-        keep_values
+        keep_values : collection of str
             Columns of numbers that costs by row need. They are learned from, too.
-        name
+        name : str
             What to call the table.
 
         Returns
@@ -310,17 +310,17 @@ class Table:
 
         Parameters
         ----------
-        X
+        X : array or DataFrame
             An array (all columns are kept), or a DataFrame, whose columns are read as :meth:`from_frame` does.
-        y
+        y : array
             One label a row.
-        positive
+        positive : label, optional
             As in :meth:`from_frame`.
-        groups, time
+        groups, time : array, optional
             One value a row, equal for rows that belong together; one value a row that grows with time.
-        names
+        names : sequence of str, optional
             Names of an array's columns.
-        name, target
+        name, target : str
             What to call the table and its labels.
 
         Returns

@@ -156,6 +156,11 @@ def make_teacher_student(n_features: int, *, bias: float, random_state: RandomSt
     -------
     TeacherStudent
         The teacher.
+
+    Examples
+    --------
+    >>> make_teacher_student(50, bias=-1.0, random_state=0).n_features
+    50
     """
     n_features = check_integer("n_features", n_features, low=1)
     return TeacherStudent(as_generator(random_state).standard_normal(n_features), bias)

@@ -108,16 +108,20 @@ def diagnose(
 
     Parameters
     ----------
-    X, y
-        Rows (array or DataFrame) and labels, or a :class:`~equipoise.datasets.Table` alone.
-    positive
+    X : array, DataFrame or Table
+        The rows, or a :class:`~equipoise.datasets.Table` with rows and labels.
+    y : array, optional
+        The labels; not needed for a table.
+    positive : label, optional
         The label to find; with many classes the question becomes "this one or another?".
-    questions
+    questions : iterable of str, optional
         Names out of :func:`question_names`; all by default.
-    seconds
+    seconds : float
         Questions that would take longer than this together are left out, the slow ones first, and named.
-    random_state, verbose
-        Seed of the subsamples that the costly questions work on; whether to show a bar.
+    random_state : int, generator or None
+        The seed of the subsamples that the costly questions work on.
+    verbose : bool, optional
+        Whether to show a progress bar; by default if somebody is looking.
 
     Returns
     -------

@@ -48,6 +48,11 @@ class Window:
         The step at which some class is memorized.
     first_memorized : Any
         The class that is memorized first.
+
+    Examples
+    --------
+    >>> Window(opens=10, closes=100, first_memorized="cats").is_open
+    True
     """
 
     opens: float

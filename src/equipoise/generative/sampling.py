@@ -54,6 +54,12 @@ def sample(
     -------
     Tensor of shape (n, channels, height, width)
         The images, on the scale of the training images.
+
+    Examples
+    --------
+    >>> schedule, generator = NoiseSchedule(steps=10), torch.Generator().manual_seed(0)
+    >>> sample(lambda x, t, *labels: torch.zeros_like(x), 2, (1, 4, 4), schedule, generator).shape
+    torch.Size([2, 1, 4, 4])
     """
     parts = []
     walk = schedule.times(stride)

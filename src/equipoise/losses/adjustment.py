@@ -111,6 +111,11 @@ class VSLoss(Loss):
         Options of :class:`~equipoise.losses.Loss`: ``reduction``, ``ignore_index``, ``validate`` and
         ``empty_classes``.
 
+    References
+    ----------
+    Kini et al.: Label-imbalanced and group-sensitive classification under overparameterization,
+    NeurIPS 2021; Lieberman et al., Eqs 3, 21 and 22.
+
     Examples
     --------
     >>> import torch

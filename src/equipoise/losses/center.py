@@ -12,6 +12,7 @@ from equipoise._core.checks import check_in_range
 from equipoise.losses import functional
 from equipoise.losses._base import Loss, LossOptions
 from equipoise.losses._statistics import LazyBuffers
+from equipoise.losses.functional.shared import promote
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -32,6 +33,11 @@ class CenterLoss(LazyBuffers, Loss):
     **options : Any
         Options of :class:`~equipoise.losses.Loss`: ``reduction``, ``ignore_index``, ``validate`` and
         ``empty_classes``.
+
+    References
+    ----------
+    Wen et al.: A discriminative feature learning approach for deep face recognition, ECCV 2016, Eqs 2
+    and 4; Wu & Li, section 5.2.
 
     Examples
     --------
@@ -58,7 +64,7 @@ class CenterLoss(LazyBuffers, Loss):
         self.register_buffer("centers", None)
 
     def compute(self, logits: Tensor, target: Tensor, reduction: str, **needs: Tensor) -> Tensor:
-        features = functional.promote(needs["features"])
+        features = promote(needs["features"])
         if self.centers is None:
             self.centers = features.new_zeros(logits.shape[-1], features.shape[1])
         centers = self.centers.clone() if self.training else self.centers

@@ -44,6 +44,10 @@ class ClassBalancedLoss(Loss):
         Options of :class:`~equipoise.losses.Loss`: ``reduction``, ``ignore_index``, ``validate`` and
         ``empty_classes``.
 
+    References
+    ----------
+    Cui et al.: Class-balanced loss based on effective number of samples, CVPR 2019; Wu & Li, Eq 1.
+
     Examples
     --------
     >>> ClassBalancedLoss([100, 1], beta=1.0).class_weight

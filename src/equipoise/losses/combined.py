@@ -17,7 +17,7 @@ from equipoise.losses._statistics import ClassStatistics
 from equipoise.losses.adjustment import adjusted_prior, log_prior
 from equipoise.losses.class_balanced import class_balanced_weight
 from equipoise.losses.cross_entropy import reweighted_prior
-from equipoise.losses.functional.shared import cross_entropy_of
+from equipoise.losses.functional.shared import cross_entropy_of, promote, true_class
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -114,7 +114,7 @@ class CombinedLoss(KeepsCovariance, Loss):
         self.class_means = ClassStatistics(len(counts), pairs=False)
 
     def compute(self, logits: Tensor, target: Tensor, reduction: str, **needs: Tensor) -> Tensor:
-        features, head = functional.promote(needs["features"]).detach(), needs["head_weight"]
+        features, head = promote(needs["features"]).detach(), needs["head_weight"]
         gathering = self.gathering(logits)
         if self.tau2:
             sigma = self.running_covariance(
@@ -142,7 +142,7 @@ class CombinedLoss(KeepsCovariance, Loss):
             return torch.where(p <= 1 - self.threshold, p**self.r, 0.0)
         if self.offset == "robust":
             if gathering:
-                self.class_means.update(logits, target, functional.true_class(p, target))
+                self.class_means.update(logits, target, true_class(p, target))
             p = torch.where(p >= self.threshold, p, self.mean_probability.to(p.dtype))
         return (1 - p) ** self.r
 

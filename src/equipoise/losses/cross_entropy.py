@@ -32,8 +32,14 @@ class CrossEntropyLoss(Loss):
     ----------
     class_counts : array of shape (C,), optional
         Training samples of each class; checked against the logits if given.
-    reduction, ignore_index, validate, empty_classes
-        As for :class:`~equipoise.losses.Loss`.
+    reduction : {"mean", "sum", "none"}
+        As for :class:`~equipoise.losses.Loss`, like all options below.
+    ignore_index : int
+        Targets with this value take no part.
+    validate : bool
+        Whether to look at the values of targets and losses in every batch.
+    empty_classes : {"error", "floor"}
+        What to do with a count of zero.
 
     Examples
     --------

@@ -11,6 +11,7 @@ from equipoise._core.checks import check_in_range
 from equipoise.losses import functional
 from equipoise.losses._base import Loss, LossOptions
 from equipoise.losses._covariance import KeepsCovariance
+from equipoise.losses.functional.shared import promote
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -33,6 +34,10 @@ class ISDALoss(KeepsCovariance, Loss):
     **options : Any
         Options of :class:`~equipoise.losses.Loss`: ``reduction``, ``ignore_index``, ``validate`` and
         ``empty_classes``.
+
+    References
+    ----------
+    Wang et al.: Regularizing deep networks with semantic data augmentation, TPAMI 2021.
 
     Examples
     --------
@@ -61,7 +66,7 @@ class ISDALoss(KeepsCovariance, Loss):
         self.progress = (epoch + 1) / max(epochs, 1)
 
     def compute(self, logits: Tensor, target: Tensor, reduction: str, **needs: Tensor) -> Tensor:
-        features = functional.promote(needs["features"]).detach()
+        features = promote(needs["features"]).detach()
         sigma = self.running_covariance(features, target, logits.shape[-1], gather=self.gathering(logits))
         return functional.isda_loss(
             logits,

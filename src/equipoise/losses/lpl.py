@@ -54,6 +54,10 @@ class LPLLoss(Loss):
         Options of :class:`~equipoise.losses.Loss`: ``reduction``, ``ignore_index``, ``validate`` and
         ``empty_classes``.
 
+    References
+    ----------
+    Li, Su, Wu & Zhang: Logit perturbation, AAAI 2022.
+
     Examples
     --------
     >>> LPLLoss([1000, 100, 10, 1]).bounds

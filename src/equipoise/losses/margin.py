@@ -218,6 +218,10 @@ class LargeMarginLoss(Loss):
         Options of :class:`~equipoise.losses.Loss`: ``reduction``, ``ignore_index``, ``validate`` and
         ``empty_classes``.
 
+    References
+    ----------
+    Liu et al.: Large-margin softmax loss for convolutional neural networks, ICML 2016.
+
     Examples
     --------
     >>> LargeMarginLoss.requires == {"features", "head_weight"}

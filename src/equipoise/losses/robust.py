@@ -34,6 +34,11 @@ class LqLoss(Loss):
         Options of :class:`~equipoise.losses.Loss`: ``reduction``, ``ignore_index``, ``validate`` and
         ``empty_classes``.
 
+    References
+    ----------
+    Zhang & Sabuncu: Generalized cross entropy loss for training deep neural networks with noisy
+    labels, NeurIPS 2018.
+
     Examples
     --------
     >>> import torch
@@ -85,6 +90,10 @@ class DisturbLabelLoss(Loss):
     **options : Any
         Options of :class:`~equipoise.losses.Loss`: ``reduction``, ``ignore_index``, ``validate`` and
         ``empty_classes``.
+
+    References
+    ----------
+    Xie et al.: DisturbLabel: regularizing CNN on the loss layer, CVPR 2016.
 
     Examples
     --------

@@ -25,23 +25,23 @@ class Metric:
 
     Attributes
     ----------
-    name
+    name : str
         As in ``METRICS``.
     function : callable
         ``(y_true, values, **keywords)`` to the value.
-    needs
+    needs : {"labels", "scores", "proba"}
         What the second argument is: predicted ``"labels"``, ``"scores"`` (any increasing function of the
         positive class's probability, or one column a class), or ``"proba"`` (distributions over the classes).
-    greater_is_better
+    greater_is_better : bool
         Whether to maximize it.
-    multiclass
+    multiclass : bool
         Whether it takes more than two classes.
-    bounds
+    bounds : tuple of float
         The smallest and largest value it can have.
     weighted : callable, optional
         Makes the form of the metric that takes many vectors of weights at once, which bootstrap intervals
         use.
-    params
+    params : mapping
         Keywords bound to the function, as in ``get_metric("f_beta", beta=2)``.
 
     Examples

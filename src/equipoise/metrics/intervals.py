@@ -49,6 +49,11 @@ class Interval:
         How the bounds were found: ``"percentile"``, ``"bca"`` or ``"basic"``.
     n_resamples : int
         How many resamples were drawn.
+
+    Examples
+    --------
+    >>> 0.5 in Interval(0.45, 0.4, 0.6, 0.05, 0.95, "percentile", 1000)
+    True
     """
 
     estimate: float
@@ -215,25 +220,25 @@ def bootstrap_interval(
 
     Parameters
     ----------
-    metric
+    metric : str, Metric or callable
         A name in ``METRICS``, a :class:`Metric`, or any function ``(y_true, values) → float`` (slower: it is
         called once a resample).
     y_true : array of shape (samples,)
         The true labels.
-    values
+    values : array
         Labels, scores or probabilities, whatever the metric needs.
     confidence : float
         The nominal coverage of the interval.
-    method
+    method : {"percentile", "bca", "basic"}
         ``"percentile"``, ``"bca"`` (corrected for bias and skewness) or ``"basic"``.
     n_resamples : int
         The number of bootstrap resamples.
-    stratified
+    stratified : bool
         Keep the class counts in every resample, so that no class can vanish. Without it the class counts vary
         too, and metrics that need both classes may be undefined in a resample.
     random_state : int, generator or None
         The source of the resamples.
-    keywords
+    **keywords : Any
         For the metric.
 
     Returns

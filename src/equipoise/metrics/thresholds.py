@@ -204,13 +204,13 @@ def best_threshold(
         The true labels, of two classes.
     y_score : array of shape (samples,)
         Scores that grow with the probability of the positive class.
-    objective
+    objective : str
         One of ``"f_beta"``, ``"balanced_accuracy"``, ``"g_mean"``, ``"precision"``, ``"recall"``,
         ``"accuracy"`` or ``"cost"``, whose value is the mean of ``cost_matrix[truth, decision]`` (negatives
         first) and is minimized. Among equals the highest threshold wins.
     beta : float
         Recall weighs ``beta``² times as much as precision in F-beta.
-    min_recall, min_precision
+    min_recall, min_precision : float
         Constraints. If no threshold meets them, the error says how near one comes.
     cost_matrix : array of shape (2, 2), optional
         For the objective ``"cost"``, which needs it.

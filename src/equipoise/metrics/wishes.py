@@ -37,6 +37,11 @@ class Wish:
         ``cost[truth, call]``.
     confidence : float
         How sure a promised recall or precision has to be.
+
+    Examples
+    --------
+    >>> Wish.make(alerts=50).words
+    'at most 50 alerts'
     """
 
     objective: str = "balanced_accuracy"

@@ -153,6 +153,11 @@ def network_names() -> list[str]:
     -------
     list of str
         The names.
+
+    Examples
+    --------
+    >>> "mlp" in network_names()
+    True
     """
     return list(_builders())
 

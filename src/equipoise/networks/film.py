@@ -101,6 +101,13 @@ class ConditionalNetwork(nn.Module):
         Whether the modulation starts from the identity: the scale is 1 plus what the network says.
     center, spread : sequences of float, optional
         Subtracted from λ and divided by before the modulation sees it; by default it sees λ as it is.
+
+    Examples
+    --------
+    >>> from equipoise.networks import build_network
+    >>> net = ConditionalNetwork(build_network("mlp", (4,), 2), default=[0.2, 1.0])
+    >>> net((torch.zeros(3, 4), torch.tensor([0.5, 2.0]))).shape
+    torch.Size([3, 2])
     """
 
     default: Tensor

@@ -64,6 +64,12 @@ def use_cosine_head(network: nn.Module, scale: float = 30.0) -> nn.Module:
     -------
     nn.Module
         The network itself.
+
+    Examples
+    --------
+    >>> from equipoise.networks import build_network
+    >>> type(use_cosine_head(build_network("mlp", (4,), 3)).head).__name__
+    'CosineLinear'
     """
     head = getattr(network, "head", None)
     if isinstance(head, CosineLinear):

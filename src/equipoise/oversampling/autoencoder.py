@@ -54,8 +54,10 @@ class AutoencoderOversampler(NeuralSampler):
         CPU.
     checkpoint : path, optional
         A folder; training that was killed goes on from there.
-    on_low_quality, random_state
+    on_low_quality : {"warn", "raise", "skip"}
         As in :class:`ProvenanceSampler`.
+    random_state : int, generator or None
+        The source of all randomness.
     verbose : bool, optional
         Whether to show a progress bar; by default if somebody is looking.
 

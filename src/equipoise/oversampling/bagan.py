@@ -25,7 +25,7 @@ class BAGAN(NeuralSampler):
 
     Parameters
     ----------
-    sampling_strategy, on_low_quality, random_state
+    sampling_strategy : str, float, dict or callable
         As in :class:`ProvenanceSampler`.
     image_shape : tuple, optional
         Images are scaled to [−1, 1]; None for tables.
@@ -41,6 +41,10 @@ class BAGAN(NeuralSampler):
         Of Adam (β₁ = 0.5) in the play; the auto-encoder takes ``pretrain_lr``.
     pretrain_lr : float
         The learning rate of the auto-encoder.
+    on_low_quality : {"warn", "raise", "skip"}
+        As in :class:`ProvenanceSampler`.
+    random_state : int, generator or None
+        The source of all randomness.
     verbose : bool, optional
         Whether to show a progress bar; by default if somebody is looking.
 

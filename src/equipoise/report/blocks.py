@@ -89,11 +89,11 @@ class Headline:
 
     Parameters
     ----------
-    claim
+    claim : str
         What a hurried reader takes away.
-    parts
+    parts : sequence of tuple
         ``(label, sentence)``, such as what was asked, what came out and how sure that is.
-    level
+    level : str
         ``note``, ``good`` or ``warning``.
     """
 
@@ -126,13 +126,15 @@ class Table:
 
     Parameters
     ----------
-    columns, rows
-        Names, and as many cells in each row.
-    formats
+    columns : sequence of str
+        The names of the columns.
+    rows : sequence of sequence
+        The cells, as many in each row as there are columns.
+    formats : mapping
         Format specification of a column's numbers, ``{"AP": ".3f"}``; 4 significant digits otherwise.
-    caption
+    caption : str
         A sentence below the title.
-    emphasis
+    emphasis : sequence of int
         Indices of rows to be set off.
     """
 
@@ -232,11 +234,11 @@ class Picture:
 
     Parameters
     ----------
-    svg
+    svg : str
         The picture's text.
-    name
+    name : str
         Of the file ``name.svg`` that the Markdown page refers to and :meth:`Report.write` puts beside it.
-    caption, alt
+    caption, alt : str
         A sentence below it, and a text for those who cannot see it.
     """
 
@@ -305,13 +307,13 @@ class Ranking:
 
     Parameters
     ----------
-    items
+    items : sequence of tuple
         ``(name, interval)``, in the order of reading.
-    caption
+    caption : str
         A sentence above them.
-    format
+    format : str
         Format specification of the numbers.
-    from_zero
+    from_zero : bool
         Whether the scale takes in zero; else it spans the intervals.
 
     Examples
@@ -351,9 +353,9 @@ class Gallery:
 
     Parameters
     ----------
-    items
+    items : sequence of tuple
         ``(png, line)``: the bytes of a PNG file, and what to say below it.
-    caption
+    caption : str
         A sentence above them.
     """
 
@@ -404,9 +406,9 @@ class Row:
 
     Parameters
     ----------
-    blocks
+    blocks : sequence of Block
         From left to right.
-    width
+    width : int
         The least width of each, in pixels.
     """
 

@@ -26,6 +26,11 @@ class Section:
         The title.
     blocks : sequence of Block
         What it shows, in order.
+
+    Examples
+    --------
+    >>> Section("All results", []).slug
+    'all-results'
     """
 
     title: str
@@ -43,15 +48,15 @@ class Report:
 
     Parameters
     ----------
-    title, subtitle
+    title, subtitle : str
         Plain text.
-    sections
+    sections : sequence of Section
         In reading order.
-    data
+    data : mapping
         Whatever a machine should read: goes into the JSON as it is, and nowhere else.
-    footer
+    footer : str
         A line at the end: versions, the command that made it.
-    terms
+    terms : sequence of Term
         Words that the HTML page explains where they first stand in a section.
 
     Examples

@@ -115,6 +115,11 @@ def bar(**settings: Any) -> Trace:
     -------
     dict
         A trace for :func:`new_figure`.
+
+    Examples
+    --------
+    >>> bar(x=["a"], y=[1])
+    {'type': 'bar', 'x': ['a'], 'y': [1]}
     """
     return _merge({"type": "bar"}, settings)
 
@@ -131,6 +136,11 @@ def heatmap(**settings: Any) -> Trace:
     -------
     dict
         A trace for :func:`new_figure`.
+
+    Examples
+    --------
+    >>> heatmap(z=[[1, 2]])
+    {'type': 'heatmap', 'z': [[1, 2]]}
     """
     return _merge({"type": "heatmap"}, settings)
 
@@ -237,11 +247,11 @@ def new_figure(*traces: Any, x: str = "", y: str = "", **layout: Any) -> Chart:
 
     Parameters
     ----------
-    traces
+    *traces : dict
         From :func:`scatter`, :func:`bar` and :func:`heatmap`.
-    x, y
+    x, y : str
         Titles of the axes.
-    layout
+    **layout : Any
         Further settings of plotly's layout.
 
     Returns

@@ -156,21 +156,21 @@ class LiveOperatingPoint:
 
     Parameters
     ----------
-    proba, truth
+    proba, truth : array
         Probabilities of the classes at ``data_prior``, of rows that were not trained on, and their true codes.
-    classes
+    classes : sequence
         Names, in the order of the columns. With two, the second is the one that raises an alert.
-    data_prior
+    data_prior : array
         The class shares that the probabilities are for.
-    decision
+    decision : Decision
         The decision that was chosen; its prior says where the model will be used.
-    cost
+    cost : array, optional
         What errors cost: of a false alarm and of a miss, or a matrix (truth by call). By default the losses of
         the decision, which say what it acts for.
-    alerts
+    alerts : float, optional
         The capacity for alerts, if it is limited: a share of the cases (below 1), or a number out of as many cases
         as rows are held out.
-    model
+    model : str
         The model folder, for the command that the page offers.
 
     Examples

@@ -32,11 +32,11 @@ def new_axes(width: float, height: float, rows: int = 1, columns: int = 1, count
 
     Parameters
     ----------
-    width, height
+    width, height : float
         Of the whole figure, in inches.
-    rows, columns
+    rows, columns : int
         Of axes.
-    count
+    count : int, optional
         How many of the axes are used; the rest are left blank.
 
     Returns

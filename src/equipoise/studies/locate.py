@@ -51,6 +51,11 @@ def spec_names() -> list[str]:
     -------
     list of str
         The names, sorted.
+
+    Examples
+    --------
+    >>> "smoke" in spec_names()
+    True
     """
     folder = studies_folder()
     found = [path.parent.name for path in folder.glob(f"*/{_SPEC_FILE}")] if folder else []
@@ -120,6 +125,11 @@ def load_spec(source: str | os.PathLike[str]) -> Spec:
         If there is no such study or it cannot be loaded.
     FileNotFoundError
         If ``source`` is a path and nothing is there.
+
+    Examples
+    --------
+    >>> load_spec("smoke").name
+    'smoke'
     """
     text = os.fspath(source)
     path = Path(text)

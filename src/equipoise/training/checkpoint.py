@@ -93,6 +93,14 @@ def save_state(folder: str | os.PathLike[str], state: Any) -> None:
         Where to write; what is there is replaced.
     state : Any
         Nested dicts and lists of tensors, arrays, numbers and texts.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_state(f"{folder}/state", {"weights": torch.ones(2)})
+    ...     print(load_state(f"{folder}/state"))
+    {'weights': tensor([1., 1.])}
     """
     from safetensors.torch import save
 
@@ -148,6 +156,13 @@ def check_finite(weights: dict[str, Tensor]) -> None:
     ------
     ValueError
         If one is not finite.
+
+    Examples
+    --------
+    >>> check_finite({"head": torch.tensor([float("nan")])})
+    Traceback (most recent call last):
+    ...
+    ValueError: the weights head must be finite
     """
     for name, weight in weights.items():
         if not weight.isfinite().all():

@@ -30,7 +30,7 @@ class ConditionedLoss(nn.Module):
     factory : callable
         ``factory(**params)`` makes the loss for one λ. It must keep nothing from batch to batch: losses with
         running statistics or needs of their own (features, head weights) are refused.
-    **params
+    **params : float
         The λ that a network answers at where none is told: that of :meth:`implied_prior` and :meth:`link`.
     """
 
@@ -144,7 +144,7 @@ class ConditionalStep:
         The inner step, such as ``"plain"`` or ``"sam"``.
     per_sample : bool
         Draw one λ a row rather than one a batch.
-    **step_params
+    **step_params : Any
         For the inner step.
     """
 

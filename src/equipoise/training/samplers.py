@@ -269,6 +269,11 @@ def class_shares(sampler: Any, counts: FloatArray) -> FloatArray:
     ------
     ValueError
         If the name is not known.
+
+    Examples
+    --------
+    >>> class_shares("balanced", np.array([90, 10]))
+    array([0.5, 0.5])
     """
     if isinstance(sampler, str):
         check_choice("sampler", sampler, ["balanced", "sqrt", "effective_number"])

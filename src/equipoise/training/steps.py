@@ -236,6 +236,12 @@ def build_step(step: str | Callable[..., Step], loss: nn.Module, **params: Any) 
     ------
     ValueError
         If the name is not known.
+
+    Examples
+    --------
+    >>> from equipoise.losses import CrossEntropyLoss
+    >>> type(build_step("plain", CrossEntropyLoss())).__name__
+    'PlainStep'
     """
     if isinstance(step, str):
         check_choice("step", step, STEPS)

@@ -91,6 +91,12 @@ def vs_loss(
     -------
     Tensor
         The loss: a scalar, or one value a sample for ``"none"``.
+
+    Examples
+    --------
+    >>> z, y, prior = torch.tensor([[1.0, 0.0]]), torch.tensor([0]), torch.tensor([0.9, 0.1])
+    >>> torch.isclose(vs_loss(z, y, prior.log(), gamma=0.0, tau=0.0), F.cross_entropy(z, y))
+    tensor(True)
     """
     logits = promote(input)
     log_prior = log_prior.to(logits.dtype)
@@ -130,6 +136,12 @@ def binary_vs_loss(
     -------
     Tensor
         The loss: a scalar, or one value a sample for ``"none"``.
+
+    Examples
+    --------
+    >>> z, y, prior = torch.tensor([[0.3, 1.0]]), torch.tensor([1]), torch.tensor([0.9, 0.1])
+    >>> torch.isclose(binary_vs_loss(z, y, 9.0), vs_loss(z, y, prior.log()))
+    tensor(True)
     """
     logits = promote(input)
     ratio = torch.as_tensor(imbalance_ratio, dtype=logits.dtype, device=logits.device)
@@ -167,6 +179,12 @@ def ldam_loss(
     -------
     Tensor
         The loss: a scalar, or one value a sample for ``"none"``.
+
+    Examples
+    --------
+    >>> z, y = torch.tensor([[1.0, 0.0]]), torch.tensor([0])
+    >>> torch.isclose(ldam_loss(z, y, torch.zeros(2)), F.cross_entropy(z, y))
+    tensor(True)
     """
     shifted = _shift_true(promote(input), target, -scale * margins[target])
     return cross_entropy_of(shifted, target, reduction)
@@ -205,6 +223,12 @@ def kps_loss(
     -------
     Tensor
         The loss: a scalar, or one value a sample for ``"none"``.
+
+    Examples
+    --------
+    >>> z, y = torch.tensor([[1.0, 0.0]]), torch.tensor([0])
+    >>> torch.isclose(kps_loss(z, y, torch.ones(2), torch.zeros(2)), F.cross_entropy(z, y))
+    tensor(True)
     """
     logits = promote(input)
     scaled = logits * class_scales.to(logits.dtype)
@@ -257,6 +281,12 @@ def lpl_perturbation(
     -------
     Tensor of shape (n, C)
         The perturbation of each sample.
+
+    Examples
+    --------
+    >>> shift = lpl_perturbation(torch.zeros(1, 2), torch.tensor([1]), torch.tensor([-1.0, 2.0]))
+    >>> torch.isclose(shift.norm(), torch.tensor(2.0))
+    tensor(True)
     """
     bound = bounds.to(logits.dtype)[target]
     if step_size is None:
@@ -303,6 +333,12 @@ def lpl_loss(
     -------
     Tensor
         The loss: a scalar, or one value a sample for ``"none"``.
+
+    Examples
+    --------
+    >>> z, y = torch.tensor([[1.0, 0.0]]), torch.tensor([0])
+    >>> torch.isclose(lpl_loss(z, y, torch.zeros(2)), F.cross_entropy(z, y))
+    tensor(True)
     """
     logits = promote(input)
     shift = lpl_perturbation(logits.detach(), target, bounds, step_size, steps)
@@ -343,6 +379,12 @@ def isda_loss(
     -------
     Tensor
         The loss: a scalar, or one value a sample for ``"none"``.
+
+    Examples
+    --------
+    >>> z, y = torch.tensor([[1.0, 0.0]]), torch.tensor([0])
+    >>> torch.isclose(isda_loss(z, y, torch.eye(2), torch.zeros(2, 2)), F.cross_entropy(z, y))
+    tensor(True)
     """
     logits = promote(input)
     quadratic, _ = class_spread(head_weight, covariance, target)
@@ -388,6 +430,12 @@ def combined_loss(
     -------
     Tensor
         The loss: a scalar, or one value a sample for ``"none"``.
+
+    Examples
+    --------
+    >>> z, y = torch.tensor([[1.0, 0.0]]), torch.tensor([0])
+    >>> torch.isclose(combined_loss(z, y, torch.ones(2), offset=0.0, scatter=0.0), F.cross_entropy(z, y))
+    tensor(True)
     """
     logits = promote(input)
     shift = tau1 * offset + tau2 * scatter
@@ -450,6 +498,12 @@ def large_margin_loss(
     -------
     Tensor
         The loss: a scalar, or one value a sample for ``"none"``.
+
+    Examples
+    --------
+    >>> z, y = torch.tensor([[1.0, 0.0]]), torch.tensor([0])
+    >>> torch.isclose(large_margin_loss(z, y, torch.ones(1, 2), torch.eye(2), margin=1), F.cross_entropy(z, y))
+    tensor(True)
     """
     logits, f, w = promote(input), promote(features), promote(head_weight)[target]
     size = f.norm(dim=-1) * w.norm(dim=-1)

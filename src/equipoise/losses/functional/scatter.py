@@ -74,8 +74,12 @@ def data_scatter(head_weight: Tensor, covariance: Tensor, target: Tensor, eps: f
 
     Parameters
     ----------
-    head_weight, covariance, target : Tensor
-        As for :func:`class_spread`.
+    head_weight : Tensor of shape (C, d)
+        ω, the weights of the network's linear head.
+    covariance : Tensor of shape (C, d, d) or (C, d)
+        Σ of each class, full or its diagonal.
+    target : Tensor of shape (n,)
+        The classes y.
     eps : float
         Added to ‖Δω‖².
 

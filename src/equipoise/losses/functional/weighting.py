@@ -35,6 +35,11 @@ def cross_entropy(
     -------
     Tensor
         The loss: a scalar, or one value a sample for ``"none"``.
+
+    Examples
+    --------
+    >>> cross_entropy(torch.zeros(1, 4), torch.tensor([2]))
+    tensor(1.3863)
     """
     logits = promote(input)
     if class_weight is not None:
@@ -174,6 +179,12 @@ def class_balanced_loss(
     -------
     Tensor
         The loss: a scalar, or one value a sample for ``"none"``.
+
+    Examples
+    --------
+    >>> z, y = torch.tensor([[1.0, 0.0]]), torch.tensor([0])
+    >>> torch.isclose(class_balanced_loss(z, y, torch.ones(2)), F.cross_entropy(z, y))
+    tensor(True)
     """
     logits = promote(input)
     if isinstance(phi, (int, float)) and phi == 0:
@@ -201,6 +212,11 @@ def lq_loss(input: Tensor, target: Tensor, *, q: float = 0.4, reduction: str = "
     -------
     Tensor
         The loss: a scalar, or one value a sample for ``"none"``.
+
+    Examples
+    --------
+    >>> lq_loss(torch.zeros(1, 4), torch.tensor([0]), q=1.0)
+    tensor(0.7500)
     """
     logits = promote(input)
     if q == 0:
@@ -233,6 +249,11 @@ def disturb_target(target: Tensor, n_classes: int, uniform: Tensor, draw: Tensor
     -------
     Tensor of shape (n,)
         The classes, some of them redrawn.
+
+    Examples
+    --------
+    >>> disturb_target(torch.tensor([0, 0]), 4, torch.zeros(2), torch.tensor([0.0, 0.8]), rate=0.5)
+    tensor([0, 3])
     """
     other = (draw * n_classes).long().clamp_max(n_classes - 1)
     return torch.where(uniform < rate, other, target)
@@ -268,6 +289,11 @@ def center_loss(
     -------
     Tensor
         The loss: a scalar, or one value a sample for ``"none"``.
+
+    Examples
+    --------
+    >>> center_loss(torch.zeros(1, 2), torch.tensor([1]), torch.ones(1, 2), torch.zeros(2, 2), strength=1.0)
+    tensor(2.6931)
     """
     distance = (promote(features) - centers.to(promote(features).dtype)[target]).square().sum(-1)
     return reduce_loss(negative_log_likelihood(promote(input), target) + strength * distance, reduction)
@@ -369,6 +395,12 @@ def nenum_loss(
     -------
     Tensor
         The loss: a scalar, or one value a sample for ``"none"``.
+
+    Examples
+    --------
+    >>> z, y = torch.tensor([[1.0, 0.0]]), torch.tensor([0])
+    >>> torch.isclose(nenum_loss(z, y, torch.ones(2), torch.ones(2), offset="none"), F.cross_entropy(z, y))
+    tensor(True)
     """
     surprise = negative_log_likelihood(promote(input), target)
     weight = class_factor.to(surprise.dtype)[target] * nenum_offset(

@@ -58,9 +58,9 @@ def bayesian_signed_rank(
 
     Parameters
     ----------
-    first, second
+    first, second : array
         One score a data set.
-    rope
+    rope : float
         Differences within ±``rope`` count as none (the region of practical equivalence).
     greater_is_better : bool
         Whether larger scores are better.
@@ -107,11 +107,11 @@ def correlated_t(
 
     Parameters
     ----------
-    first, second
+    first, second : array
         One score a fold, in the same order of folds.
     rope : float
         Differences within ±``rope`` count as none (the region of practical equivalence).
-    runs
+    runs : int
         Repetitions of the cross-validation; the correlation of folds is taken as 1/folds
         (Nadeau & Bengio 2003).
     greater_is_better : bool

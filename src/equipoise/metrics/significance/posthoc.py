@@ -194,11 +194,11 @@ def pairwise(
 
     Parameters
     ----------
-    scores
+    scores : DataFrame or array
         A row a data set, a column a method.
-    correction
+    correction : {"shaffer", "holm", "nemenyi", "none"}
         ``"shaffer"`` (static), ``"holm"``, ``"nemenyi"`` (of the ranks, by scikit-posthocs) or ``"none"``.
-    test
+    test : {"ranks", "wilcoxon"}
         ``"ranks"``: the difference of mean ranks, as post-hoc to Friedman's test; ``"wilcoxon"``: signed
         ranks of each pair alone, which does not depend on which other methods take part.
     greater_is_better : bool

@@ -104,11 +104,11 @@ def friedman(scores: Any, *, greater_is_better: bool = True, correct_ties: bool 
 
     Parameters
     ----------
-    scores
+    scores : DataFrame or array
         A row a data set, a column a method, at least three.
     greater_is_better : bool
         Whether larger scores are better.
-    correct_ties
+    correct_ties : bool
         Correct χ² for ties, as scipy does. Demšar (2006) does not.
 
     Returns

@@ -90,7 +90,9 @@ def advise_training(
         Rows and labels of two classes, at least 5 rows each.
     pool : tuple of int, optional
         Positive and negative rows in all, where ``X`` is only a sample of them.
-    objective, test_fraction
+    objective : str
+        As in :func:`optimal_from_pool`.
+    test_fraction : float
         As in :func:`optimal_from_pool`.
     draws : int
         Draws behind the intervals.
@@ -214,8 +216,10 @@ def theory_sampling_strategy(
         The rows that ``y`` will belong to.
     kind : str
         ``"over-sampling"`` or ``"under-sampling"``.
-    objective, random_state
-        As in :func:`advise_training`.
+    objective : str
+        As in :func:`optimal_from_pool`.
+    random_state : int, generator or None
+        The source of the folds and the draws.
 
     Returns
     -------

@@ -58,6 +58,12 @@ def sample_training_set(
     -------
     TrainingSet
         The samples; the positives come first.
+
+    Examples
+    --------
+    >>> made = sample_training_set(5, 10, -1.0, 0.3, np.random.default_rng(0))
+    >>> int((made.labels > 0).sum())
+    3
     """
     positives = min(max(round(train_fraction * count), 1), count - 1)
     labels = np.where(np.arange(count) < positives, 1.0, -1.0)

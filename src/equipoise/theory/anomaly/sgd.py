@@ -90,8 +90,14 @@ def train_sigmoid_perceptron(
     ----------
     samples_per_dim, teacher_bias, train_fraction : float
         α, b0 and ρ as in :func:`solve_saddle`.
-    dim, learning_rate, batch_size, epochs
-        N, lr, BS and the passes over the training set.
+    dim : int
+        N.
+    learning_rate : float
+        lr.
+    batch_size : int
+        BS.
+    epochs : int
+        The passes over the training set.
     scale : str
         ``"equation-1"`` (h = w·S/√N + b, ‖w‖ = √N: the noise is lr/BS) or ``"unit"`` (h = w·S + b, ‖w‖ = 1: the
         noise is N·lr/BS).

@@ -224,6 +224,12 @@ def centroid_overlaps(
     -------
     Overlaps
         The overlaps of theory and, if asked for, of simulation.
+
+    Examples
+    --------
+    >>> mix = ClassMixture([0.5, 0.5], [0.5, 0.5], np.eye(2))
+    >>> centroid_overlaps(mix, [0.1, 5.0], dimension=200, features_per_dim=2.0).theory.shape
+    (2, 2)
     """
     t = np.atleast_1d(check_positive("times", times))
     kappa, along = _spikes(mixture)
