@@ -46,7 +46,7 @@ def exported(module: ModuleType) -> Iterator[tuple[str, Any]]:
                 value = importlib.import_module(f"{module.__name__}.{name}")
         if isinstance(value, ModuleType):
             yield from exported(value)
-        elif inspect.isclass(value) or inspect.isfunction(value):
+        elif inspect.isclass(value) or inspect.isfunction(value) or hasattr(value, "__wrapped__"):
             yield f"{module.__name__}.{name}", value
 
 
@@ -58,6 +58,7 @@ def members(name: str, kind: type) -> Iterator[tuple[str, Any]]:
             continue
         for member, value in vars(base).items():
             function = value.__func__ if isinstance(value, (classmethod, staticmethod)) else value
+            function = getattr(function, "fn", function)  # scikit-learn's available_if
             if isinstance(function, property) or hasattr(function, "func"):  # also a cached_property
                 function = getattr(function, "fget", None) or function.func
                 function = property(function)
@@ -102,6 +103,9 @@ def check(name: str, value: Any) -> Iterator[Problem]:
             yield "PR01", name, f"{one} is not documented"
         elif not " ".join(told[one].desc).strip():
             yield "PR07", name, f"{one} has no description"
+    for entry in doc["Attributes"]:
+        if not " ".join(entry.desc).strip():
+            yield "PR07", name, f"the attribute {entry.name} has no description"
     for entry in doc["Parameters"]:
         for one in entry.name.split(","):
             if one.strip().lstrip("*") not in wanted:

@@ -93,7 +93,8 @@ class ConditionalClassifier(_WrappingClassifier):
 
     Attributes
     ----------
-    classes_, network_, history_, data_prior_ : as in :class:`NeuralClassifier`.
+    classes_, network_, history_, data_prior_
+        As in :class:`NeuralClassifier`.
     params_ : dict
         The λ used where none is given: the medians, or what :meth:`tune` found.
     tuning_ : Tuning

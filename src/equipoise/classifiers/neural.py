@@ -118,7 +118,9 @@ class NeuralClassifier(_NetworkClassifier):
     Attributes
     ----------
     classes_ : ndarray
+        The labels, sorted.
     network_ : nn.Module
+        The trained network.
     history_ : DataFrame
         A row an epoch.
     data_prior_ : ndarray

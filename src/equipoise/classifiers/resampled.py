@@ -41,8 +41,10 @@ class ResampledClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     Attributes
     ----------
-    estimator_, sampler_ : the fitted ones.
+    estimator_, sampler_ : estimators
+        The fitted ones.
     classes_ : ndarray
+        The labels, sorted.
     data_prior_ : ndarray
         Class shares of the data.
     training_prior_ : ndarray
@@ -132,9 +134,15 @@ class ResampledClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like
+        X : array-like of shape (n, …)
+            The rows.
         prior : {"data", "train"} or array
             The data's class shares, the resampled ones (the classifier's own answer), or any others.
+
+        Returns
+        -------
+        array of shape (n, classes)
+            The probabilities.
         """
         check_is_fitted(self)
         wanted = resolve_prior(prior, data=self.data_prior_, trained=self.training_prior_)

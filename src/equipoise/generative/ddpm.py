@@ -115,9 +115,20 @@ class DDPM(BaseEstimator):
 
     Attributes
     ----------
-    network_, classes_, mean_, scale_, history_
-    monitor_ : the looks: ``monitor_.table``, ``monitor_.crossing_times()``, ``monitor_.window()``.
-    assigner_accuracy_ : balanced accuracy of the classifier that tells samples' classes.
+    network_ : nn.Module
+        The trained network.
+    classes_ : ndarray
+        The labels, sorted.
+    mean_ : array of shape (channels, height, width)
+        The mean image, which is subtracted.
+    scale_ : float
+        What the images are divided by.
+    history_ : DataFrame
+        A row an epoch.
+    monitor_ : MemorizationMonitor
+        The looks: ``monitor_.table``, ``monitor_.crossing_times()``, ``monitor_.window()``.
+    assigner_accuracy_ : float
+        The balanced accuracy of the classifier that tells samples' classes.
 
     Examples
     --------

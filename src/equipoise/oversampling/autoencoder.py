@@ -64,6 +64,7 @@ class AutoencoderOversampler(NeuralSampler):
     Attributes
     ----------
     network_ : Autoencoder
+        The trained network.
     history_ : list of dict
         One record an epoch.
     provenance_, quality_, sample_weight_, extra_
