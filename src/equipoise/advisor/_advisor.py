@@ -51,7 +51,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     cost : mapping or array, optional
-        ``{"fp": 1, "fn": 20}``, where a value may name a column with one cost a row, or a table
+        ``{"fp": 1, "fn": 20}``, where a value may name a column with one cost per row, or a table
         ``cost[truth, call]`` over the sorted classes.
     recall, precision : float, optional
         At least this much, with ``confidence``.

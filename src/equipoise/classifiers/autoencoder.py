@@ -43,7 +43,7 @@ class AutoencoderClassifier(_NetworkClassifier):
     Encoder, decoder, critic, mixer and a linear classifier learn together. Every batch is balanced over the
     classes; latents of one class are mixed, z' = Σ αᵢ·zᵢ, and the classifier must give the mixes the class
     of their parents. A mixer may look for weights that make this hard. The decoder is there to keep the latent
-    from collapsing to a point a class. Its pull is hundreds of times stronger with Eq 7 as printed
+    from collapsing to a point per class. Its pull is hundreds of times stronger with Eq 7 as printed
     (``plan_params={"reduction": "sum"}``) than under the mean that the authors ran; ``report`` shows the scatter.
 
     Parameters

@@ -489,7 +489,7 @@ class ConditionalClassifier(_WrappingClassifier):
         params: Any = None,
         prior: str | npt.ArrayLike = "data",
     ) -> pd.DataFrame:
-        """Several metrics under every λ for one pass of the backbone: one row a λ; nothing is chosen.
+        """Several metrics under every λ for one pass of the backbone: one row per λ; nothing is chosen.
 
         ``params`` and ``prior`` are those of :meth:`tune`. Draw the table with
         :func:`~equipoise.classifiers.plot_tradeoff` or :func:`~equipoise.classifiers.plot_map`.

@@ -95,7 +95,7 @@ class MetaClassifier(_WrappingClassifier):
     virtual : {"optimizer", "plain"}
         Replicate SGD's momentum and weight decay in the virtual update, or take a plain SGD step.
     meta_batch_size : int, optional
-        Meta samples a step; as many as the batch has by default.
+        Meta samples per step; as many as the batch has by default.
     meta_lr : float
         λ₃, the learning rate of Adam on the loss's networks.
     clip : float, optional
@@ -424,7 +424,7 @@ class MetaClassifier(_WrappingClassifier):
         Returns
         -------
         DataFrame
-            A row an epoch, a column a class.
+            A row per epoch, a column per class.
         """
         check_is_fitted(self)
         pulls = self.classifier_.step_state_["class_pull"]

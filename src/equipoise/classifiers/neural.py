@@ -122,7 +122,7 @@ class NeuralClassifier(_NetworkClassifier):
     network_ : nn.Module
         The trained network.
     history_ : DataFrame
-        A row an epoch.
+        A row per epoch.
     data_prior_ : ndarray
         Class shares of the data; sample weights count.
     training_prior_ : ndarray

@@ -153,7 +153,18 @@ class ResampledClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     @_has("decision_function")
     def decision_function(self, X: npt.ArrayLike) -> FloatArray:
-        """The fitted classifier's scores."""
+        """The fitted classifier's scores.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, …)
+            The rows.
+
+        Returns
+        -------
+        array
+            The scores of the fitted classifier.
+        """
         check_is_fitted(self)
         return np.asarray(self.estimator_.decision_function(X))
 

@@ -26,7 +26,7 @@ class Dataset:
     X : array
         The samples, one a row.
     y : array
-        One label a sample.
+        One label per sample.
     name : str
         What to call the set.
     target_names : tuple of str
@@ -71,7 +71,7 @@ class Dataset:
 
     @property
     def table(self) -> npt.NDArray[Any]:
-        """One flat row a sample."""
+        """One flat row per sample."""
         return self.X.reshape(len(self.X), -1)
 
     @property

@@ -223,11 +223,11 @@ def make_imbalanced(
     Parameters
     ----------
     X : array, sparse matrix or DataFrame
-        One row a sample, tables and images alike.
+        One row per sample, tables and images alike.
     y : array of shape (samples,)
         Labels of any kind.
     counts : mapping or sequence of int, optional
-        A mapping from label to count (labels left out keep all their samples), or one count a class in
+        A mapping from label to count (labels left out keep all their samples), or one count per class in
         the order of the sorted labels. :func:`class_counts` has those of the papers by name.
     profile : {"exponential", "step"}, optional
         The kind of profile, instead of ``counts``; see :func:`exponential_counts` and

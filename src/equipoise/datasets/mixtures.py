@@ -27,12 +27,12 @@ from equipoise.datasets.imbalance import apportion
 
 @dataclass(frozen=True)
 class GaussianMixture:
-    """P(x) = Σ_c b_c N(x; m_c, σ_c² I) (Eq 5): isotropic classes, one component a class.
+    """P(x) = Σ_c b_c N(x; m_c, σ_c² I) (Eq 5): isotropic classes, one component per class.
 
     Parameters
     ----------
     centroids : array of shape (classes, features)
-        m_c, one row a class.
+        m_c, one row per class.
     variances : array of shape (classes,)
         σ_c², one a class.
     weights : array of shape (classes,)
@@ -161,7 +161,7 @@ def mixture_like(
     X : array of shape (samples, …)
         The data; images are flattened.
     y : array of shape (samples,)
-        One label a sample.
+        One label per sample.
     n_features : int, optional
         The number of features of the mixture; by default that of the data.
     random_state : int, generator or None

@@ -313,11 +313,11 @@ class Table:
         X : array or DataFrame
             An array (all columns are kept), or a DataFrame, whose columns are read as :meth:`from_frame` does.
         y : array
-            One label a row.
+            One label per row.
         positive : label, optional
             As in :meth:`from_frame`.
         groups, time : array, optional
-            One value a row, equal for rows that belong together; one value a row that grows with time.
+            One value per row, equal for rows that belong together; one value per row that grows with time.
         names : sequence of str, optional
             Names of an array's columns.
         name, target : str

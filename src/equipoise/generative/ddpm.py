@@ -90,7 +90,7 @@ class DDPM(BaseEstimator):
     looks_per_decade : int
         How many looks there are in a factor of ten of steps.
     n_samples : int
-        Samples a look.
+        Samples per look.
     stride : int, optional
         Steps of the monitoring sampler; None for all.
     held_out_fraction : float
@@ -124,7 +124,7 @@ class DDPM(BaseEstimator):
     scale_ : float
         What the images are divided by.
     history_ : DataFrame
-        A row an epoch.
+        A row per epoch.
     monitor_ : MemorizationMonitor
         The looks: ``monitor_.table``, ``monitor_.crossing_times()``, ``monitor_.window()``.
     assigner_accuracy_ : float

@@ -379,7 +379,7 @@ class RunFolder:
         ]
 
     def table(self) -> pd.DataFrame:
-        """All looks, a line a class and look.
+        """All looks, a line per class and look.
 
         Returns
         -------

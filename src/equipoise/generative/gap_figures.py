@@ -1,6 +1,6 @@
 """Memorization gaps of several runs: against variance, share and theory (Nicoletti et al., Figs 5 and 6).
 
-All functions take one table, a line a run, with these columns (further ones do no harm):
+All functions take one table, a line per run, with these columns (further ones do no harm):
 
 ``pair`` the run's name, ``log_gap`` = log t_mem(reference) − log t_mem(partner), positive where the partner is
 memorized first; ``bound`` 0, or ±1 where the gap is only known to be larger or smaller than that; ``share`` of the
@@ -33,14 +33,14 @@ def agreement(
 ) -> pd.DataFrame:
     """How the gaps of experiment and theory go with each descriptor, and with each other.
 
-    Returns a line a descriptor (and one for the prediction itself) with Pearson's and Spearman's correlation for
+    Returns a line per descriptor (and one for the prediction itself) with Pearson's and Spearman's correlation for
     the experiment and for the prediction; NaN for fewer than three points. These are the means of the pairs, or
     (``by="run"``) the runs, each with the descriptors of its own images.
 
     Parameters
     ----------
     runs : DataFrame
-        A line a run: ``pair``, ``log_gap``, ``bound``, ``predicted_log_gap`` and a column for each
+        A line per run: ``pair``, ``log_gap``, ``bound``, ``predicted_log_gap`` and a column for each
         descriptor.
     descriptors : mapping of str to str, optional
         Columns and what to call them; by default those of the paper.
@@ -98,14 +98,14 @@ def plot_gap_against(
     n_bootstrap: int = 1000,
     random_state: int = 0,
 ) -> Any:
-    """The gap against a descriptor: a point a run, a mean a pair, a line with its bootstrap band (Fig 5b, d).
+    """The gap against a descriptor: a point per run, a mean per pair, a line with its bootstrap band (Fig 5b, d).
 
     The band resamples pairs and fits again, as in the paper. A hollow point is a bound. A matplotlib figure.
 
     Parameters
     ----------
     runs : DataFrame
-        A line a run: ``pair``, ``log_gap``, ``bound``, ``predicted_log_gap`` and a column for each
+        A line per run: ``pair``, ``log_gap``, ``bound``, ``predicted_log_gap`` and a column for each
         descriptor.
     descriptor : str
         The column of the horizontal axis.
@@ -161,12 +161,12 @@ def _draw_runs(ax: Any, x: Any, own: pd.DataFrame, color: str) -> None:
 
 
 def plot_gap_by_share(runs: pd.DataFrame) -> Any:
-    """The gap over the partner's share, a line a pair: mean and range over the runs (Fig 5c).
+    """The gap over the partner's share, a line per pair: mean and range over the runs (Fig 5c).
 
     Parameters
     ----------
     runs : DataFrame
-        A line a run: ``pair``, ``share`` and ``log_gap``.
+        A line per run: ``pair``, ``share`` and ``log_gap``.
 
     Returns
     -------
@@ -200,7 +200,7 @@ def plot_prediction(runs: pd.DataFrame, descriptors: Mapping[str, str] | None = 
     Parameters
     ----------
     runs : DataFrame
-        A line a run: ``pair``, ``log_gap``, ``bound``, ``predicted_log_gap`` and a column for each
+        A line per run: ``pair``, ``log_gap``, ``bound``, ``predicted_log_gap`` and a column for each
         descriptor.
     descriptors : mapping of str to str, optional
         Columns and what to call them; by default those of the paper.

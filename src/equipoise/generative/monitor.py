@@ -67,7 +67,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Look:
-    """What one look saw: the samples as the network drew them, their classes and neighbors, a line a class."""
+    """What one look saw: the samples as the network drew them, their classes and neighbors, a line per class."""
 
     samples: Tensor
     labels: npt.NDArray[np.int64]
@@ -91,7 +91,7 @@ class MemorizationMonitor(Callback):
     marks : list of int
         The epochs to look at.
     n_samples : int
-        Samples a look.
+        Samples per look.
     stride : int, optional
         Steps of the sampler; None for all.
     held_out : pair, optional
@@ -158,7 +158,7 @@ class MemorizationMonitor(Callback):
         )
 
     def look(self, network: Any, seed: int) -> pd.DataFrame:
-        """One look: a line a class.
+        """One look: a line per class.
 
         Parameters
         ----------
@@ -216,7 +216,7 @@ class MemorizationMonitor(Callback):
 
     @property
     def table(self) -> pd.DataFrame:
-        """All looks, a line a class and look."""
+        """All looks, a line per class and look."""
         return pd.DataFrame(self.records)
 
     def crossing_times(self, threshold: float = 1 / 3) -> dict[int, float]:

@@ -137,7 +137,7 @@ class Loss(nn.Module, abc.ABC):
         Returns
         -------
         Tensor
-            The loss: a scalar, or one value a sample for ``"none"``.
+            The loss: a scalar, or one value per sample for ``"none"``.
         """
 
     def forward(
@@ -357,7 +357,7 @@ class Loss(nn.Module, abc.ABC):
         Parameters
         ----------
         **values : Tensor
-            One value a row for each named hyper-parameter.
+            One value per row for each named hyper-parameter.
         """
         for name, value in values.items():
             setattr(self, name, value.reshape(-1, 1))

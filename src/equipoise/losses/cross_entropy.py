@@ -59,7 +59,7 @@ class CrossEntropyLoss(Loss):
 
 
 class WeightedCrossEntropyLoss(Loss):
-    """Cross-entropy with one weight a class, −w_y log p(y|x).
+    """Cross-entropy with one weight per class, −w_y log p(y|x).
 
     Parameters
     ----------

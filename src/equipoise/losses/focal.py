@@ -31,7 +31,7 @@ class FocalLoss(Loss):
         The focus, under the name that Lin et al. give it and the one of Lieberman et al.; 2 by default, and 0
         is cross-entropy. Give one of them.
     alpha : float or array of shape (C,), optional
-        One weight a class; a number a stands for (1 − a, a) in a binary problem.
+        One weight per class; a number a stands for (1 − a, a) in a binary problem.
     **options : Any
         Options of :class:`~equipoise.losses.Loss`: ``reduction``, ``ignore_index``, ``validate`` and
         ``empty_classes``.

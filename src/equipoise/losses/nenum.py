@@ -1,4 +1,4 @@
-"""New effective numbers: weights a sample from data scatter, counts and offset."""
+"""New effective numbers: weights per sample from data scatter, counts and offset."""
 
 from __future__ import annotations
 

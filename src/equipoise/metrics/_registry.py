@@ -31,7 +31,7 @@ class Metric:
         ``(y_true, values, **keywords)`` to the value.
     needs : {"labels", "scores", "proba"}
         What the second argument is: predicted ``"labels"``, ``"scores"`` (any increasing function of the
-        positive class's probability, or one column a class), or ``"proba"`` (distributions over the classes).
+        positive class's probability, or one column per class), or ``"proba"`` (distributions over the classes).
     greater_is_better : bool
         Whether to maximize it.
     multiclass : bool

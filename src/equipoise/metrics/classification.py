@@ -608,7 +608,7 @@ def auc(
     labels: npt.ArrayLike | None = None,
     sample_weight: npt.ArrayLike | None = None,
 ) -> float:
-    """AUC: the area under the ROC curve; with a column a class, the mean of one class against the rest.
+    """AUC: the area under the ROC curve; with a column per class, the mean of one class against the rest.
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ def expected_cost(
     Returns
     -------
     float
-        The mean cost a sample.
+        The mean cost per sample.
 
     Examples
     --------

@@ -76,7 +76,7 @@ class Decision:
         Parameters
         ----------
         weights : array of shape (classes,)
-            One weight a class.
+            One weight per class.
         prior : array of shape (classes,)
             The class shares at which the probabilities are given.
         wish : Wish, optional
@@ -402,7 +402,7 @@ class Judgment:
         The rule that was judged.
     figures : dict of str to DecisionFigure
         Balanced accuracy; with two classes recall, specificity, precision, F1 and alerts (the share of rows
-        called positive); with many the recall of every class and macro F1; the cost a row where one is known.
+        called positive); with many the recall of every class and macro F1; the cost per row where one is known.
     confusion : array of shape (classes, classes)
         Held-out rows by truth and call.
     """

@@ -158,7 +158,7 @@ def bootstrap(
     Parameters
     ----------
     statistic
-        Weights of the shape (resamples, samples) → one value a resample.
+        Weights of the shape (resamples, samples) → one value per resample.
     strata
         Indices of the samples that are resampled among each other.
     """

@@ -33,7 +33,7 @@ class Wish:
     beta : float
         The weight of recall in F-beta.
     cost : mapping or array, optional
-        ``{"fp": 1, "fn": 20}``, where a value may name a column with one cost a row, or a table
+        ``{"fp": 1, "fn": 20}``, where a value may name a column with one cost per row, or a table
         ``cost[truth, call]``.
     confidence : float
         How sure a promised recall or precision has to be.

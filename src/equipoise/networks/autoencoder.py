@@ -153,7 +153,7 @@ class Autoencoder(FeaturesAndHead):
         return decoded
 
     def criticize(self, x: Tensor, codes: Tensor) -> Tensor:
-        """C(x, y) or C(x), one number a sample, not bounded.
+        """C(x, y) or C(x), one number per sample, not bounded.
 
         Parameters
         ----------

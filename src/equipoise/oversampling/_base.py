@@ -55,7 +55,7 @@ class ProvenanceSampler(BaseOverSampler):
     A subclass implements ``_synthesize(X, codes, wanted, rng)``. After ``fit_resample`` there are
 
     - ``provenance_``: which rows are synthetic, their parents and mixing weights;
-    - ``quality_``: a table with density, coverage and copy distance a class;
+    - ``quality_``: a table with density, coverage and copy distance per class;
     - ``sample_weight_`` and ``extra_``: what was passed along with the rows, continued for the new ones.
 
     Parameters

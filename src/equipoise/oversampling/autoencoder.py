@@ -66,7 +66,7 @@ class AutoencoderOversampler(NeuralSampler):
     network_ : Autoencoder
         The trained network.
     history_ : list of dict
-        One record an epoch.
+        One record per epoch.
     provenance_, quality_, sample_weight_, extra_
         See :class:`ProvenanceSampler`.
 

@@ -75,7 +75,7 @@ class Provenance:
     moved: npt.NDArray[np.bool_]
 
     def to_frame(self) -> pd.DataFrame:
-        """A table with one line a row: source (``original``, ``moved``, ``synthetic``), parents and weights.
+        """A table with one line per row: source (``original``, ``moved``, ``synthetic``), parents and weights.
 
         Returns
         -------

@@ -39,7 +39,7 @@ class Spec:
     differs : str or callable
         What differs from the paper, for the page; a callable makes it from the DataFrame of finished cells.
     page : callable, optional
-        ``page(results, spec)`` with a DataFrame of finished cells (a column a setting and a result)
+        ``page(results, spec)`` with a DataFrame of finished cells (a column per setting and a result)
         returns the study's own sections; the generic tables follow if ``metrics`` are named. A file
         ``page.py`` beside ``spec.py`` with a function ``page`` is found by itself.
     metrics : sequence of str

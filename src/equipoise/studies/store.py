@@ -347,7 +347,7 @@ class Store:
         return Counts(*(found.count(status) for status in ("pending", "running", "done", "failed")))
 
     def studies(self) -> list[dict[str, Any]]:
-        """What the store holds, a row a study.
+        """What the store holds, a row per study.
 
         Returns
         -------
@@ -382,7 +382,7 @@ class Store:
         return self._execute(f"{select.replace(' FROM', f', {found} FROM', 1)} {which}", values)
 
     def frame(self, study: str, *, status: str | None = "done") -> pd.DataFrame:
-        """A row a cell: a column a setting and a result, and what was measured as ``cell_…``.
+        """A row per cell: a column per setting and a result, and what was measured as ``cell_…``.
 
         Parameters
         ----------

@@ -75,7 +75,7 @@ class BilevelStep:
     virtual : {"optimizer", "plain"}
         Replicate SGD's momentum and weight decay in the virtual update, or take a plain SGD step.
     meta_batch_size : int, optional
-        Meta samples a step, class by class in turn; as many as the batch has by default.
+        Meta samples per step, class by class in turn; as many as the batch has by default.
     meta_lr : float
         λ₃, of Adam on the loss's networks.
     warmup : float

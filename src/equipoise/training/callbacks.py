@@ -159,7 +159,7 @@ class DeferredReweighting(Callback):
     Parameters
     ----------
     class_weight : "balanced", array-like or callable
-        A weight a class; ``"balanced"`` weighs by 1/count, a callable makes weights from the counts.
+        A weight per class; ``"balanced"`` weighs by 1/count, a callable makes weights from the counts.
     start : float
         Part of the run without weights.
 
@@ -206,7 +206,7 @@ class BalancedFineTuning(Callback):
     lr_factor : float
         What the learning rate is multiplied by in the second stage.
     per_class : int, optional
-        Fine-tune on a fixed subset with at most so many rows a class; without it all rows may be drawn, each
+        Fine-tune on a fixed subset with at most so many rows per class; without it all rows may be drawn, each
         class equally often. Epochs keep their length.
     """
 
@@ -252,7 +252,7 @@ class Validation(Callback):
     data : TensorData
         Held out from training; its weights count in the loss.
     loss : callable, optional
-        ``loss(logits, targets)``, a value a row; cross-entropy by default.
+        ``loss(logits, targets)``, a value per row; cross-entropy by default.
     """
 
     def __init__(self, data: TensorData, loss: Callable[[Tensor, Tensor], Tensor] | None = None) -> None:

@@ -59,19 +59,19 @@ class ConditionedLoss(nn.Module):
         self.current = self.factory(**params).to(device)
 
     def set_rows(self, means: dict[str, float], rows: dict[str, Tensor]) -> None:
-        """One λ a row, for losses that can (``rowwise``).
+        """One λ per row, for losses that can (``rowwise``).
 
         Parameters
         ----------
         means : dict of str to float
             λ where the loss takes one value.
         rows : dict of str to Tensor
-            One value a row for each hyper-parameter.
+            One value per row for each hyper-parameter.
 
         Raises
         ------
         ValueError
-            If the loss cannot take one value a row.
+            If the loss cannot take one value per row.
         """
         unable = sorted(set(rows) - self.rowwise)
         if unable:
@@ -143,7 +143,7 @@ class ConditionalStep:
     step : str or factory
         The inner step, such as ``"plain"`` or ``"sam"``.
     per_sample : bool
-        Draw one λ a row rather than one a batch.
+        Draw one λ per row rather than one per batch.
     **step_params : Any
         For the inner step.
     """

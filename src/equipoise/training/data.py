@@ -22,7 +22,7 @@ class Batch:
     targets : Tensor or None
         Class codes 0 … C − 1; None where a method has no targets.
     weight : Tensor or None
-        A weight a sample: the sample's own times its class's.
+        A weight per sample: the sample's own times its class's.
     index : Tensor
         Row numbers in the training data, for methods that remember samples.
     seeded : torch.Generator or callable

@@ -70,7 +70,7 @@ class Run:
     stop : bool
         Set when a step or a callback asked to stop; no further step is made.
     history : list of dict
-        One record an epoch: the means of what the steps returned and what callbacks added.
+        One record per epoch: the means of what the steps returned and what callbacks added.
     """
 
     model: Any
@@ -191,7 +191,7 @@ def fit(
     augment : callable, optional
         ``augment(inputs, generator)``.
     class_weight : Tensor, optional
-        A weight a class.
+        A weight per class.
     callbacks : sequence of Callback
         Called in this order; put a checkpoint last.
     fabric : lightning_fabric.Fabric, optional

@@ -87,7 +87,7 @@ class ClassSampler(torch.utils.data.Sampler[int]):
         The share of each class in an epoch, which is the class prior that the learner sees: an array, or what
         :func:`class_shares` knows, such as ``"balanced"``.
     n_draws : int, optional
-        Rows an epoch, in all processes together; as many as there are by default.
+        Rows per epoch, in all processes together; as many as there are by default.
     seed : int
         Of the orders that iterating gives; each epoch has its own.
     num_replicas, rank : int, optional

@@ -34,14 +34,14 @@ def logit_adjusted_loss(
     log_prior : Tensor of shape (C,)
         log π, the logarithm of the class shares.
     tau : float or Tensor
-        τ, the strength of the adjustment; a tensor of shape (n, 1) gives one value a row.
+        τ, the strength of the adjustment; a tensor of shape (n, 1) gives one value per row.
     reduction : {"mean", "sum", "none"}
         How to reduce the samples' losses.
 
     Returns
     -------
     Tensor
-        The loss: a scalar, or one value a sample for ``"none"``.
+        The loss: a scalar, or one value per sample for ``"none"``.
 
     References
     ----------
@@ -81,16 +81,16 @@ def vs_loss(
     log_prior : Tensor of shape (C,)
         log π, the logarithm of the class shares.
     gamma : float or Tensor
-        γ, the exponent of the scales; a tensor of shape (n, 1) gives one value a row.
+        γ, the exponent of the scales; a tensor of shape (n, 1) gives one value per row.
     tau : float or Tensor
-        τ, the strength of the adjustment; a tensor of shape (n, 1) gives one value a row.
+        τ, the strength of the adjustment; a tensor of shape (n, 1) gives one value per row.
     reduction : {"mean", "sum", "none"}
         How to reduce the samples' losses.
 
     Returns
     -------
     Tensor
-        The loss: a scalar, or one value a sample for ``"none"``.
+        The loss: a scalar, or one value per sample for ``"none"``.
 
     Examples
     --------
@@ -126,16 +126,16 @@ def binary_vs_loss(
     imbalance_ratio : float or Tensor
         β = n₋/n₊.
     gamma : float or Tensor
-        γ, the exponent of the scales; a tensor of shape (n, 1) gives one value a row.
+        γ, the exponent of the scales; a tensor of shape (n, 1) gives one value per row.
     tau : float or Tensor
-        τ, the strength of the adjustment; a tensor of shape (n, 1) gives one value a row.
+        τ, the strength of the adjustment; a tensor of shape (n, 1) gives one value per row.
     reduction : {"mean", "sum", "none"}
         How to reduce the samples' losses.
 
     Returns
     -------
     Tensor
-        The loss: a scalar, or one value a sample for ``"none"``.
+        The loss: a scalar, or one value per sample for ``"none"``.
 
     Examples
     --------
@@ -178,7 +178,7 @@ def ldam_loss(
     Returns
     -------
     Tensor
-        The loss: a scalar, or one value a sample for ``"none"``.
+        The loss: a scalar, or one value per sample for ``"none"``.
 
     Examples
     --------
@@ -222,7 +222,7 @@ def kps_loss(
     Returns
     -------
     Tensor
-        The loss: a scalar, or one value a sample for ``"none"``.
+        The loss: a scalar, or one value per sample for ``"none"``.
 
     Examples
     --------
@@ -332,7 +332,7 @@ def lpl_loss(
     Returns
     -------
     Tensor
-        The loss: a scalar, or one value a sample for ``"none"``.
+        The loss: a scalar, or one value per sample for ``"none"``.
 
     Examples
     --------
@@ -378,7 +378,7 @@ def isda_loss(
     Returns
     -------
     Tensor
-        The loss: a scalar, or one value a sample for ``"none"``.
+        The loss: a scalar, or one value per sample for ``"none"``.
 
     Examples
     --------
@@ -414,7 +414,7 @@ def combined_loss(
     target : Tensor of shape (n,)
         The classes y.
     class_weight : Tensor of shape (C,)
-        One weight a class.
+        One weight per class.
     offset : Tensor of shape (n, C) or float
         h(x, c).
     scatter : Tensor of shape (n, C) or float
@@ -429,7 +429,7 @@ def combined_loss(
     Returns
     -------
     Tensor
-        The loss: a scalar, or one value a sample for ``"none"``.
+        The loss: a scalar, or one value per sample for ``"none"``.
 
     Examples
     --------
@@ -497,7 +497,7 @@ def large_margin_loss(
     Returns
     -------
     Tensor
-        The loss: a scalar, or one value a sample for ``"none"``.
+        The loss: a scalar, or one value per sample for ``"none"``.
 
     Examples
     --------

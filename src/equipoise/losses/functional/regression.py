@@ -40,7 +40,7 @@ def balanced_mse(
     Returns
     -------
     Tensor
-        The loss: a scalar, or one value a sample for ``"none"``.
+        The loss: a scalar, or one value per sample for ``"none"``.
 
     Examples
     --------

@@ -31,7 +31,7 @@ def true_class(values: Tensor, target: Tensor) -> Tensor:
     Parameters
     ----------
     values : Tensor of shape (…, C)
-        One value a class.
+        One value per class.
     target : Tensor of shape (…,)
         The classes.
 
@@ -117,7 +117,7 @@ def reduce_loss(loss: Tensor, reduction: str = "mean", sample_weight: Tensor | N
     Returns
     -------
     Tensor
-        The loss: a scalar, or one value a sample for ``"none"``.
+        The loss: a scalar, or one value per sample for ``"none"``.
 
     Examples
     --------

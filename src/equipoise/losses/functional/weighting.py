@@ -27,14 +27,14 @@ def cross_entropy(
     target : Tensor
         Classes of shape (n,), or soft targets of shape (n, C).
     class_weight : Tensor of shape (C,), optional
-        w, one weight a class.
+        w, one weight per class.
     reduction : {"mean", "sum", "none"}
         How to reduce the samples' losses.
 
     Returns
     -------
     Tensor
-        The loss: a scalar, or one value a sample for ``"none"``.
+        The loss: a scalar, or one value per sample for ``"none"``.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def focal_loss(
 ) -> Tensor:
     """−α_y (1 − p_y)^φ log p_y with the softmax p (Lin et al. 2017; Lieberman et al., Eq 2).
 
-    ``alpha`` holds one weight a class. A soft target t gives Σ_c t_c·ℓ(c).
+    ``alpha`` holds one weight per class. A soft target t gives Σ_c t_c·ℓ(c).
 
     Parameters
     ----------
@@ -76,14 +76,14 @@ def focal_loss(
     phi : float or Tensor
         φ, the focus; 0 is cross-entropy.
     alpha : Tensor of shape (C,), optional
-        α, one weight a class.
+        α, one weight per class.
     reduction : {"mean", "sum", "none"}
         How to reduce the samples' losses.
 
     Returns
     -------
     Tensor
-        The loss: a scalar, or one value a sample for ``"none"``.
+        The loss: a scalar, or one value per sample for ``"none"``.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def sigmoid_focal_loss(
     alpha: float | Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Binary focal loss of one logit a sample: α_+ = α, α_− = 1 − α (Lieberman et al., Eq 2).
+    """Binary focal loss of one logit per sample: α_+ = α, α_− = 1 − α (Lieberman et al., Eq 2).
 
     Both p and 1 − p come from ``logsigmoid``, so the hardest positive (logit −10⁴) costs 10⁴, not 0.
     ``target`` holds 0/1 or probabilities of the positive class.
@@ -118,7 +118,7 @@ def sigmoid_focal_loss(
     Parameters
     ----------
     input : Tensor
-        One raw logit a sample.
+        One raw logit per sample.
     target : Tensor
         0, 1, or probabilities of the positive class, in the shape of ``input``.
     phi : float or Tensor
@@ -131,7 +131,7 @@ def sigmoid_focal_loss(
     Returns
     -------
     Tensor
-        The loss: a scalar, or one value a sample for ``"none"``.
+        The loss: a scalar, or one value per sample for ``"none"``.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def class_balanced_loss(
     target : Tensor
         Classes of shape (n,), or soft targets of shape (n, C).
     class_weight : Tensor of shape (C,)
-        One weight a class.
+        One weight per class.
     phi : float or Tensor
         φ, the focus; 0 is cross-entropy.
     reduction : {"mean", "sum", "none"}
@@ -178,7 +178,7 @@ def class_balanced_loss(
     Returns
     -------
     Tensor
-        The loss: a scalar, or one value a sample for ``"none"``.
+        The loss: a scalar, or one value per sample for ``"none"``.
 
     Examples
     --------
@@ -211,7 +211,7 @@ def lq_loss(input: Tensor, target: Tensor, *, q: float = 0.4, reduction: str = "
     Returns
     -------
     Tensor
-        The loss: a scalar, or one value a sample for ``"none"``.
+        The loss: a scalar, or one value per sample for ``"none"``.
 
     Examples
     --------
@@ -288,7 +288,7 @@ def center_loss(
     Returns
     -------
     Tensor
-        The loss: a scalar, or one value a sample for ``"none"``.
+        The loss: a scalar, or one value per sample for ``"none"``.
 
     Examples
     --------
@@ -394,7 +394,7 @@ def nenum_loss(
     Returns
     -------
     Tensor
-        The loss: a scalar, or one value a sample for ``"none"``.
+        The loss: a scalar, or one value per sample for ``"none"``.
 
     Examples
     --------

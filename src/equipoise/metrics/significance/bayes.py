@@ -59,7 +59,7 @@ def bayesian_signed_rank(
     Parameters
     ----------
     first, second : array
-        One score a data set.
+        One score per data set.
     rope : float
         Differences within ±``rope`` count as none (the region of practical equivalence).
     greater_is_better : bool
@@ -108,7 +108,7 @@ def correlated_t(
     Parameters
     ----------
     first, second : array
-        One score a fold, in the same order of folds.
+        One score per fold, in the same order of folds.
     rope : float
         Differences within ±``rope`` count as none (the region of practical equivalence).
     runs : int

@@ -142,7 +142,7 @@ class Comparison:
 
     @property
     def pairs(self) -> pd.DataFrame:
-        """A row a pair: ``first``, ``second``, their ranks' difference, p and adjusted p; smallest first."""
+        """A row per pair: ``first``, ``second``, their ranks' difference, p and adjusted p; smallest first."""
         names = list(self.ranks.index)
         rows = [
             (a, b, self.ranks[a] - self.ranks[b], self.p_values.loc[a, b], self.adjusted.loc[a, b])
@@ -195,7 +195,7 @@ def pairwise(
     Parameters
     ----------
     scores : DataFrame or array
-        A row a data set, a column a method.
+        A row per data set, a column per method.
     correction : {"shaffer", "holm", "nemenyi", "none"}
         ``"shaffer"`` (static), ``"holm"``, ``"nemenyi"`` (of the ranks, by scikit-posthocs) or ``"none"``.
     test : {"ranks", "wilcoxon"}

@@ -105,7 +105,7 @@ def friedman(scores: Any, *, greater_is_better: bool = True, correct_ties: bool 
     Parameters
     ----------
     scores : DataFrame or array
-        A row a data set, a column a method, at least three.
+        A row per data set, a column per method, at least three.
     greater_is_better : bool
         Whether larger scores are better.
     correct_ties : bool
