@@ -42,12 +42,13 @@ test: setup  ## all tests but the slow ones
 test-slow: setup  ## the tests marked slow
 	@$(BIN)/python -m pytest -m slow $(TESTS)
 
-check: setup  ## ruff, mypy --strict, import layers
+check: setup  ## ruff, mypy --strict, import layers, docstrings
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@PYTHONPATH=src $(BIN)/lint-imports --no-cache
-	@echo "Style, types and layers hold."
+	@PYTHONPATH=src $(BIN)/python tools/check_docstrings.py
+	@echo "Style, types, layers and docstrings hold."
 
 TOOLS := .venv-tools/bin
 

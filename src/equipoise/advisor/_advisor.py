@@ -52,7 +52,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     cost : mapping or array, optional
-        ``{"fp": 1, "fn": 20}``, where a value may name a column with one cost a row, or a table
+        ``{"fp": 1, "fn": 20}``, where a value may name a column with one cost per row, or a table
         ``cost[truth, call]`` over the sorted classes.
     recall, precision : float, optional
         At least this much, with ``confidence``.
@@ -80,6 +80,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
         ``"local"``, or ``"dask://host:port"`` to spread the fits over a Dask cluster; with ``trials`` and a budget
         that is not reached the results are the same.
     random_state : int, generator or None
+        The source of all randomness: folds, samples and models.
     verbose : bool, optional
         Whether to say what is being done; by default only on a terminal.
 
@@ -164,6 +165,12 @@ class Advisor(ClassifierMixin, BaseEstimator):
         Returns
         -------
         Advisor
+            The fitted advisor itself.
+
+        Raises
+        ------
+        ValueError
+            If the wish cannot be read, or a class has too few rows for folds.
         """
         started = Budget(parse_duration(self.budget))
         X, y = self._validated(X, y)
@@ -175,7 +182,18 @@ class Advisor(ClassifierMixin, BaseEstimator):
         return self._fit(table, started)
 
     def fit_table(self, table: Table) -> Advisor:
-        """Like :meth:`fit`, for a table that was read with :func:`equipoise.datasets.read_table`."""
+        """Like :meth:`fit`, for a table that was read with :func:`equipoise.datasets.read_table`.
+
+        Parameters
+        ----------
+        table : Table
+            The table, with its groups, times and costs by row.
+
+        Returns
+        -------
+        Advisor
+            The fitted advisor itself.
+        """
         started = Budget(parse_duration(self.budget))
         self.n_features_in_ = len(table.schema.columns)
         return self._fit(table, started)
@@ -353,11 +371,33 @@ class Advisor(ClassifierMixin, BaseEstimator):
         )
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Probabilities of the sorted classes, at the wanted prior."""
+        """Probabilities of the sorted classes, at the wanted prior.
+
+        Parameters
+        ----------
+        X : array or DataFrame
+            Rows with the columns that the model was fitted to.
+
+        Returns
+        -------
+        array of shape (rows, classes)
+            The probabilities.
+        """
         return self._proba(X)[:, self._order]
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Labels, by the decision of :attr:`operating_point_`."""
+        """Labels, by the decision of :attr:`operating_point_`.
+
+        Parameters
+        ----------
+        X : array or DataFrame
+            Rows with the columns that the model was fitted to, and those that a cost by row names.
+
+        Returns
+        -------
+        array of shape (rows,)
+            The labels.
+        """
         proba = self._proba(X)
         costs = None
         if self.decision_.wish.by_row:
@@ -397,7 +437,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
         ----------
         prior : float or array, optional
             As in `Advisor`; by default the one that was wanted before.
-        **wish
+        **wish : Any
             One of ``cost``, ``recall``, ``precision``, ``alerts``, ``beta`` and ``threshold`` (on the positive
             class's probability; a ``cost`` beside it says what its errors cost), and ``confidence``; by default
             the earlier wish.
@@ -405,6 +445,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
         Returns
         -------
         Advisor
+            A copy with another decision; this one stays as it is.
         """
         check_is_fitted(self, "stack_")
         made = Wish.make(**wish) if wish else self.decision_.wish
@@ -432,6 +473,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
         Returns
         -------
         dict of str to Path
+            The paths that were written: ``"html"``, ``"md"``, ``"json"`` and ``"model"``.
         """
         check_is_fitted(self, "stack_")
         from equipoise.advisor.writing import write_fitted
@@ -439,7 +481,18 @@ class Advisor(ClassifierMixin, BaseEstimator):
         return write_fitted(self, self.table_, out)
 
     def save(self, folder: str | PathLike[str]) -> Path:
-        """Write the model folder; :func:`equipoise.load` reads it."""
+        """Write the model folder; :func:`equipoise.load` reads it.
+
+        Parameters
+        ----------
+        folder : path
+            Where to write; a model folder that is there is replaced.
+
+        Returns
+        -------
+        Path
+            The folder.
+        """
         from equipoise.advisor.model import save_advisor
 
         return save_advisor(self, folder)

@@ -22,6 +22,19 @@ class Assigner:
     It trains for ``epochs``, and for as many more as few images need to make 200 steps: fifteen rounds of forty
     images leave it guessing.
 
+    Parameters
+    ----------
+    images : Tensor of shape (n, channels, height, width)
+        The training images.
+    codes : array of int of shape (n,)
+        Their class codes.
+    epochs : int
+        The least number of passes over them.
+    seed : int
+        The seed of the network, the held-out images and the batches.
+
+    Examples
+    --------
     >>> rng = np.random.default_rng(0)
     >>> codes = np.repeat([0, 1], 40)
     >>> images = rng.normal(size=(80, 1, 8, 8)) + 3 * codes[:, None, None, None]

@@ -78,26 +78,57 @@ class DDPM(BaseEstimator):
         Draw by class.
     steps : int
         Training steps, rounded up to whole epochs.
-    batch_size, lr : as in the paper: Adam at 1e-4.
+    batch_size : int
+        The images of a batch.
+    lr : float
+        The learning rate of Adam; 1e-4 in the paper.
     class_shares : array, optional
         How often each class is drawn for training, such as
         ``equipoise.theory.diffusion.equalizing_weights`` prescribes; the data's own shares by default.
     monitor : bool
         Watch memorization at log-spaced steps, ``looks_per_decade`` of them in a factor of ten.
-    n_samples, stride : samples a look and steps of the monitoring sampler.
-    held_out_fraction : share of the images kept from training, for the generalization window.
-    stop : ``None``; ``"memorized"``: end when the first class begins to be memorized; ``"all memorized"``.
-    looks : steps to look at (the ends of the epochs that hold them); log-spaced ones by default.
-    keep : called with the step and the :class:`~equipoise.generative.monitor.Look`, to keep what was seen.
-    noise_steps : T of the noise schedule.
-    checkpoint : folder from which a killed fit goes on, to the same bits.
+    looks_per_decade : int
+        How many looks there are in a factor of ten of steps.
+    n_samples : int
+        Samples per look.
+    stride : int, optional
+        Steps of the monitoring sampler; None for all.
+    held_out_fraction : float
+        The share of the images kept from training, for the generalization window.
+    stop : {None, "memorized", "all memorized"}
+        Whether to end when the first class, or every class, begins to be memorized.
+    second : {"any", "class"}
+        Which second neighbor a sample's distance is compared with: any training image, or one of the same
+        class.
+    noise_steps : int
+        T of the noise schedule.
+    checkpoint : path, optional
+        The folder from which a killed fit goes on, to the same bits.
+    looks : sequence of int, optional
+        Steps to look at (the ends of the epochs that hold them); log-spaced ones by default.
+    keep : callable, optional
+        Called with the step and the :class:`~equipoise.generative.monitor.Look`, to keep what was seen.
     random_state : int, generator or None
+        The source of all randomness.
+    verbose : bool, optional
+        Whether to show a progress bar; by default if somebody is looking.
 
     Attributes
     ----------
-    network_, classes_, mean_, scale_, history_
-    monitor_ : the looks: ``monitor_.table``, ``monitor_.crossing_times()``, ``monitor_.window()``.
-    assigner_accuracy_ : balanced accuracy of the classifier that tells samples' classes.
+    network_ : nn.Module
+        The trained network.
+    classes_ : ndarray
+        The labels, sorted.
+    mean_ : array of shape (channels, height, width)
+        The mean image, which is subtracted.
+    scale_ : float
+        What the images are divided by.
+    history_ : DataFrame
+        A row per epoch.
+    monitor_ : MemorizationMonitor
+        The looks: ``monitor_.table``, ``monitor_.crossing_times()``, ``monitor_.window()``.
+    assigner_accuracy_ : float
+        The balanced accuracy of the classifier that tells samples' classes.
 
     Examples
     --------
@@ -153,7 +184,20 @@ class DDPM(BaseEstimator):
         self.verbose = verbose
 
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None) -> DDPM:
-        """Train on images (n, height, width) or (n, channels, height, width) and their labels."""
+        """Train on images (n, height, width) or (n, channels, height, width) and their labels.
+
+        Parameters
+        ----------
+        X : array of shape (n, height, width) or (n, channels, height, width)
+            The images.
+        y : array of shape (n,), optional
+            Their labels; without any all images are of one class.
+
+        Returns
+        -------
+        DDPM
+            The fitted model itself.
+        """
         images, codes = self._read(X, y)
         check_positive("lr", self.lr)
         seed = draw_seed(self.random_state)
@@ -232,7 +276,20 @@ class DDPM(BaseEstimator):
             return UNet(shape, self.preset, len(self.classes_) if self.conditional else 0)
 
     def new_monitor(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None) -> MemorizationMonitor:
-        """The monitor that a fit on these images would have, to look at trained networks again."""
+        """The monitor that a fit on these images would have, to look at trained networks again.
+
+        Parameters
+        ----------
+        X : array of shape (n, height, width) or (n, channels, height, width)
+            The images.
+        y : array of shape (n,), optional
+            Their labels; without any all images are of one class.
+
+        Returns
+        -------
+        MemorizationMonitor
+            The monitor.
+        """
         images, codes = self._read(X, y)
         seed = draw_seed(self.random_state)
         held = held_out_rows(codes, self.held_out_fraction, seed)
@@ -269,7 +326,24 @@ class DDPM(BaseEstimator):
     def sample(
         self, n: int, labels: npt.ArrayLike | None = None, *, stride: int | None = None, random_state: Any = 0
     ) -> npt.NDArray[np.float32]:
-        """Draw images, of the classes asked for if the model is conditional."""
+        """Draw images, of the classes asked for if the model is conditional.
+
+        Parameters
+        ----------
+        n : int
+            How many images.
+        labels : array of shape (n,), optional
+            The class of each image; a conditional model needs them.
+        stride : int, optional
+            Steps of the sampler; all by default.
+        random_state : int, generator or None
+            The source of the noise.
+
+        Returns
+        -------
+        array of float32
+            The images, in the shape and on the scale of those that were fitted.
+        """
         check_is_fitted(self)
         check_integer("n", n, low=1)
         asked = None
@@ -297,12 +371,29 @@ class DDPM(BaseEstimator):
         return np.asarray(images[:, 0] if self.gray_ else images, dtype=np.float32)
 
     def window(self, threshold: float = 1 / 3) -> Window:
-        """The steps in which every class generalizes and none is memorized yet."""
+        """The steps in which every class generalizes and none is memorized yet.
+
+        Parameters
+        ----------
+        threshold : float
+            The memorized fraction at which a class counts as memorized.
+
+        Returns
+        -------
+        Window
+            The steps at which the window opens and closes.
+        """
         check_is_fitted(self, "monitor_")
         return self.monitor_.window(threshold)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write network, preprocessing and looks to a folder, nothing pickled."""
+        """Write network, preprocessing and looks to a folder, nothing pickled.
+
+        Parameters
+        ----------
+        folder : path
+            Where to write.
+        """
         check_is_fitted(self)
         save_state(
             folder,
@@ -324,7 +415,23 @@ class DDPM(BaseEstimator):
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str] | SealedFolder) -> DDPM:
-        """Read what :meth:`save` wrote; another model's folder is refused."""
+        """Read what :meth:`save` wrote; another model's folder is refused.
+
+        Parameters
+        ----------
+        folder : path
+            The folder.
+
+        Returns
+        -------
+        DDPM
+            The fitted model.
+
+        Raises
+        ------
+        DamagedFileError
+            If the folder is damaged or holds something else.
+        """
         saved = open_sealed(folder)
         state = load_state(saved)
         if not isinstance(state, dict) or state.get("kind") != "DDPM":

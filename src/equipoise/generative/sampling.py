@@ -33,12 +33,33 @@ def sample(
     ----------
     denoiser : callable
         Predicts the noise.
-    n : how many images.
-    shape : of one image.
-    schedule : the one it was trained with.
-    generator : all randomness.
-    labels : a class code for each image, for a conditional model.
-    stride : number of steps, for a quicker walk; all T by default.
+    n : int
+        How many images.
+    shape : sequence of int
+        Channels, height and width of one image.
+    schedule : NoiseSchedule
+        The one that the denoiser was trained with.
+    generator : torch.Generator
+        The source of all randomness.
+    labels : Tensor of int of shape (n,), optional
+        A class code for each image, for a conditional model.
+    stride : int, optional
+        The number of steps, for a quicker walk; all T by default.
+    batch_size : int
+        Images that are drawn together.
+    verbose : bool, optional
+        Whether to show a progress bar; by default if somebody is looking.
+
+    Returns
+    -------
+    Tensor of shape (n, channels, height, width)
+        The images, on the scale of the training images.
+
+    Examples
+    --------
+    >>> schedule, generator = NoiseSchedule(steps=10), torch.Generator().manual_seed(0)
+    >>> sample(lambda x, t, *labels: torch.zeros_like(x), 2, (1, 4, 4), schedule, generator).shape
+    torch.Size([2, 1, 4, 4])
     """
     parts = []
     walk = schedule.times(stride)

@@ -38,6 +38,37 @@ def run_study(
     goes on. A killed run loses the cells that were under way and nothing else; another call with ``resume``
     goes on, and may do so while other runners are at work on the same store.
 
+    Parameters
+    ----------
+    spec : Spec
+        The study.
+    store : path or Store
+        Where the results go.
+    size : str
+        A size of the study, such as ``"small"`` or ``"paper"``.
+    engine : str or Engine
+        ``"local"``, or a Dask scheduler's ``tcp://host:port``.
+    jobs : int, optional
+        Local processes; as many as cores by default.
+    only : mapping of str to sequence of str, optional
+        Only the cells with these settings.
+    resume : bool
+        Whether the store may hold cells already.
+    retry_failed : bool
+        Whether to run failed cells again.
+    verbose : bool, optional
+        Whether to show a progress bar; by default if somebody is looking.
+
+    Returns
+    -------
+    Counts
+        How many cells are pending, running, done and failed.
+
+    Raises
+    ------
+    ValueError
+        If a setting or a size is not known, or data are missing.
+
     Examples
     --------
     >>> import tempfile
