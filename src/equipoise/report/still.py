@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise._core.text import printable
 from equipoise.metrics.significance import Comparison, critical_difference
 from equipoise.report.blocks import clip
 from equipoise.report.palette import COLORS, PALETTE
@@ -62,7 +63,7 @@ def new_axes(width: float, height: float, rows: int = 1, columns: int = 1, count
 
 
 def literal(text: object, limit: int = 60) -> str:
-    """Text as it is, cut to ``limit`` signs: matplotlib would read dollar signs as mathematics.
+    """Text without control signs, cut to ``limit`` signs: matplotlib would read dollar signs as mathematics.
 
     Parameters
     ----------
@@ -81,7 +82,7 @@ def literal(text: object, limit: int = 60) -> str:
     >>> literal("$5 to $9")
     '\\\\$5 to \\\\$9'
     """
-    return clip(text, limit).replace("$", r"\$")
+    return printable(clip(text, limit)).replace("$", r"\$")
 
 
 def plot_critical_difference(comparison: Comparison, *, alpha: float = 0.05, title: str = "") -> Figure:
