@@ -8,6 +8,7 @@ from equipoise.networks.film import ConditionalNetwork, FiLM
 from equipoise.networks.heads import CosineLinear, use_cosine_head
 from equipoise.networks.mlp import MLP
 from equipoise.networks.resnet import ResNet
+from equipoise.networks.wide_resnet import WideResNet
 
 __all__ = [
     "MLP",
@@ -19,6 +20,7 @@ __all__ = [
     "FiLM",
     "Network",
     "ResNet",
+    "WideResNet",
     "adapt",
     "build_network",
     "logits_and_features",

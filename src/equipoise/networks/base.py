@@ -74,6 +74,7 @@ def _builders() -> dict[str, Callable[..., nn.Module]]:
     from equipoise.networks.convnet import ConvNet
     from equipoise.networks.mlp import MLP
     from equipoise.networks.resnet import ResNet
+    from equipoise.networks.wide_resnet import WideResNet
 
     def resnet(depth: int) -> Callable[..., nn.Module]:
         return lambda shape, n_classes, **params: ResNet(shape, n_classes, depth=depth, **params)
@@ -85,7 +86,11 @@ def _builders() -> dict[str, Callable[..., nn.Module]]:
         "resnet20": resnet(20),
         "resnet32": resnet(32),
         "resnet110": resnet(110),
+        "wrn28-10": WideResNet,
     }
+
+
+_TORCHVISION = ("resnet18", "resnet34", "resnet50", "resnet101")  # the networks for large images
 
 
 def network_names() -> list[str]:
@@ -103,7 +108,7 @@ def build_network(
 
     ``"auto"`` is an MLP for tables, shape ``(columns,)``, and a small convnet for images, shape
     ``(channels, height, width)``. ``"torchvision/resnet18"`` and ``"timm/convnext_tiny"`` name backbones of those
-    libraries. For these and for a module, ``params`` are those of :func:`~equipoise.networks.adapt`.
+    libraries; ``"resnet18"`` and ``"resnet50"`` are torchvision's. For these and for a module, ``params`` are those of :func:`~equipoise.networks.adapt`.
 
     >>> build_network("auto", (1, 28, 28), 10).head.out_features
     10
@@ -120,6 +125,8 @@ def build_network(
         if not isinstance(network, nn.Module):
             raise TypeError(f"module must make a torch.nn.Module, got {network!r}")
         return adapt(network, n_classes) if has_head(network) else network
+    if module in _TORCHVISION:
+        module = f"torchvision/{module}"
     if module.startswith(("torchvision/", "timm/")):
         check_options(params)
         return build_from_library(module, shape, n_classes, **params)

@@ -86,7 +86,7 @@ def ldam_loss(
     The logits are z = s·cos, from a head that normalizes features and weights
     (:class:`equipoise.networks.CosineLinear`), so that this is s·(cos_c − m_y·[c = y]).
     """
-    shifted = _shift_true(promote(input), target, -scale * margins[target])
+    shifted = _shift_true(promote(input), target, margins.index_select(0, target) * -scale)
     return cross_entropy_of(shifted, target, reduction)
 
 
@@ -106,7 +106,7 @@ def kps_loss(
     """
     logits = promote(input)
     scaled = logits * class_scales.to(logits.dtype)
-    shift_true_(scaled, target, -scale * margins[target])
+    shift_true_(scaled, target, margins.index_select(0, target) * -scale)
     return cross_entropy_of(scaled, target, reduction)
 
 
