@@ -188,7 +188,9 @@ CASES: list[tuple[str, str, dict[str, Any], Callable[[Sample], Tensor], str]] = 
 """Name, the call, its parameters, the formula, and where it is printed."""
 
 
-def differences(name: str, params: dict[str, Any], formula: Callable[[Sample], Tensor]) -> tuple[float, float]:
+def differences(
+    name: str, params: dict[str, Any], formula: Callable[[Sample], Tensor]
+) -> tuple[float, float]:
     """The largest difference of a sample's loss, and of a derivative by features and head weights.
 
     Each is divided by the largest value that the formula gives.
@@ -212,7 +214,9 @@ def differences(name: str, params: dict[str, Any], formula: Callable[[Sample], T
     samples = (Sample(logits[i], int(labels[i]), features[i], weight, batch) for i in range(N))
     theirs = torch.stack([formula(sample) for sample in samples])
     toward = torch.randn(N, **draw)
-    mine, printed = (torch.autograd.grad(v @ toward, (features, weight), retain_graph=True) for v in (ours, theirs))
+    mine, printed = (
+        torch.autograd.grad(v @ toward, (features, weight), retain_graph=True) for v in (ours, theirs)
+    )
     steep = max(_apart(a, b) for a, b in zip(mine, printed, strict=True))
     return _apart(ours.detach(), theirs.detach()), steep
 

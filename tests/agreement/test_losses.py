@@ -12,7 +12,9 @@ from equipoise.losses import available_losses, get_loss
 from loss_formulas import CASES, COUNTS, differences
 
 
-@pytest.mark.parametrize(("name", "params", "formula"), [case[1:4] for case in CASES], ids=[c[0] for c in CASES])
+@pytest.mark.parametrize(
+    ("name", "params", "formula"), [case[1:4] for case in CASES], ids=[c[0] for c in CASES]
+)
 def test_value_and_gradient_are_the_papers(name, params, formula):
     value, steep = differences(name, params, formula)
     assert value < 1e-6

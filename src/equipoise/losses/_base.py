@@ -351,7 +351,7 @@ class Loss(nn.Module, abc.ABC):
     def _all_take_part(self, target: Tensor, n_classes: int) -> bool:
         least, most = torch.aminmax(target)
         low, high = least.item(), most.item()
-        return 0 <= low and high < n_classes and not low <= self.ignore_index <= high
+        return low >= 0 and high < n_classes and not low <= self.ignore_index <= high
 
     def _check_result(self, loss: Tensor, logits: Tensor) -> None:
         """A NaN among the logits shows in the loss, so the search through all logits can wait for it."""

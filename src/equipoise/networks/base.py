@@ -71,10 +71,27 @@ def logits_and_features(model: Any, *inputs: Any) -> tuple[Tensor, Tensor]:
 
 
 def _builders() -> dict[str, Callable[..., nn.Module]]:
+    from equipoise.networks.adaptor import adapt
     from equipoise.networks.convnet import ConvNet
+    from equipoise.networks.imagenet_resnet import ImageNetResNet
     from equipoise.networks.mlp import MLP
     from equipoise.networks.resnet import ResNet
     from equipoise.networks.wide_resnet import WideResNet
+
+    def imagenet(depth: int) -> Callable[..., nn.Module]:
+        def build(
+            shape: Sequence[int],
+            n_classes: int,
+            *,
+            weights: Any = None,
+            frozen: bool = False,
+            width: int = 64,
+        ) -> nn.Module:
+            outputs = n_classes if weights is None else 1000
+            network = ImageNetResNet(shape, outputs, depth=depth, width=width)
+            return adapt(network, n_classes, weights=weights, frozen=frozen)
+
+        return build
 
     def resnet(depth: int) -> Callable[..., nn.Module]:
         return lambda shape, n_classes, **params: ResNet(shape, n_classes, depth=depth, **params)
@@ -87,10 +104,8 @@ def _builders() -> dict[str, Callable[..., nn.Module]]:
         "resnet32": resnet(32),
         "resnet110": resnet(110),
         "wrn28-10": WideResNet,
+        **{f"resnet{depth}": imagenet(depth) for depth in (18, 34, 50)},
     }
-
-
-_TORCHVISION = ("resnet18", "resnet34", "resnet50", "resnet101")  # the networks for large images
 
 
 def network_names() -> list[str]:
@@ -108,7 +123,7 @@ def build_network(
 
     ``"auto"`` is an MLP for tables, shape ``(columns,)``, and a small convnet for images, shape
     ``(channels, height, width)``. ``"torchvision/resnet18"`` and ``"timm/convnext_tiny"`` name backbones of those
-    libraries; ``"resnet18"`` and ``"resnet50"`` are torchvision's. For these and for a module, ``params`` are those of :func:`~equipoise.networks.adapt`.
+    libraries. For these and for a module, ``params`` are those of :func:`~equipoise.networks.adapt`.
 
     >>> build_network("auto", (1, 28, 28), 10).head.out_features
     10
@@ -125,8 +140,6 @@ def build_network(
         if not isinstance(network, nn.Module):
             raise TypeError(f"module must make a torch.nn.Module, got {network!r}")
         return adapt(network, n_classes) if has_head(network) else network
-    if module in _TORCHVISION:
-        module = f"torchvision/{module}"
     if module.startswith(("torchvision/", "timm/")):
         check_options(params)
         return build_from_library(module, shape, n_classes, **params)
