@@ -50,7 +50,8 @@ class NeuralClassifier(_NetworkClassifier):
     ----------
     module : str, factory or nn.Module
         ``"auto"`` (an MLP for tables, a small convnet for images), ``"mlp"``, ``"convnet"``, ``"resnet8"``,
-        ``"resnet20"``, ``"resnet32"``, ``"torchvision/…"`` or ``"timm/…"`` where these are installed, a factory
+        ``"resnet20"``, ``"resnet32"``, ``"resnet110"``, ``"wrn28-10"``, ``"resnet18"``, ``"resnet34"``,
+        ``"resnet50"``, ``"torchvision/…"`` or ``"timm/…"`` where these are installed, a factory
         ``factory(input_shape, n_classes, **module_params)``, or a module, which is copied.
     module_params : dict, optional
         For the network, such as ``{"hidden": (64, 64), "dropout": 0.1}``. For a module or one of another library:

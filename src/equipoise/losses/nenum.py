@@ -119,12 +119,12 @@ class NENumLoss(Loss):
         """
         g = functional.nenum_offset(
             surprise,
-            self.mean_probability[target],
+            self.mean_probability.index_select(0, target),
             offset=self.offset,
             r=self.r,
             threshold=self.threshold,
         )
-        return self.class_factor[target].to(g.dtype) * g
+        return g.mul_(self.class_factor.index_select(0, target))
 
     def start_epoch(self, epoch: int, epochs: int) -> None:
         super().start_epoch(epoch, epochs)

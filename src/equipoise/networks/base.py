@@ -116,6 +116,7 @@ def _builders() -> dict[str, Callable[..., nn.Module]]:
     from equipoise.networks.imagenet_resnet import ImageNetResNet
     from equipoise.networks.mlp import MLP
     from equipoise.networks.resnet import ResNet
+    from equipoise.networks.wide_resnet import WideResNet
 
     def imagenet(depth: int) -> Callable[..., nn.Module]:
         def build(
@@ -142,6 +143,7 @@ def _builders() -> dict[str, Callable[..., nn.Module]]:
         "resnet20": resnet(20),
         "resnet32": resnet(32),
         "resnet110": resnet(110),
+        "wrn28-10": WideResNet,
         **{f"resnet{depth}": imagenet(depth) for depth in (18, 34, 50)},
     }
 

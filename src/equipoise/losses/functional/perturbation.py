@@ -186,7 +186,7 @@ def ldam_loss(
     >>> torch.isclose(ldam_loss(z, y, torch.zeros(2)), F.cross_entropy(z, y))
     tensor(True)
     """
-    shifted = _shift_true(promote(input), target, -scale * margins[target])
+    shifted = _shift_true(promote(input), target, margins.index_select(0, target) * -scale)
     return cross_entropy_of(shifted, target, reduction)
 
 
@@ -232,7 +232,7 @@ def kps_loss(
     """
     logits = promote(input)
     scaled = logits * class_scales.to(logits.dtype)
-    shift_true_(scaled, target, -scale * margins[target])
+    shift_true_(scaled, target, margins.index_select(0, target) * -scale)
     return cross_entropy_of(scaled, target, reduction)
 
 

@@ -350,7 +350,7 @@ def nenum_offset(
         doubt = torch.where(doubt <= 1 - threshold, doubt, 1 - mean_probability.to(doubt.dtype))
     elif offset != "focal":
         raise ValueError(f"offset must be one of 'robust', 'focal', 'none', 'inverse', got {offset!r}")
-    return doubt.square_() if r == 2 else doubt**r
+    return doubt.square() if r == 2 else doubt**r
 
 
 def nenum_loss(
