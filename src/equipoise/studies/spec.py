@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from equipoise._core.checks import check_choice
-from equipoise.studies.grid import Grid, Settings, expand, select
+from equipoise.studies.grid import Grid, Settings, change, expand, select
 
 
 @dataclass(frozen=True)
@@ -90,15 +90,19 @@ class Spec:
         return (self.folder or Path()) / f"{stem}{'' if size == 'small' else f'-{size}'}.sqlite"
 
     def cells(
-        self, size: str = "small", only: Mapping[str, Sequence[str]] | None = None, **overrides: Any
+        self,
+        size: str = "small",
+        only: Mapping[str, Sequence[str]] | None = None,
+        changed: Mapping[str, Sequence[Any]] | None = None,
+        **overrides: Any,
     ) -> list[Settings]:
-        """The settings of every cell at a size, or of those that ``only`` selects, checked."""
+        """The settings of every cell at a size, changed and selected as :func:`run_study` says, checked."""
         check_choice("size", size, self.sizes)
         chosen = self.sizes[size]
         cells = expand(self.grid, {**(chosen() if callable(chosen) else chosen), **overrides})
         if not cells:
             raise ValueError(f"study {self.name!r} has no cells at size {size!r}")
-        cells = select(cells, only or {})
+        cells = select(change(cells, changed or {}), only or {})
         if self.check is not None:
             self.check(cells)
         return cells
