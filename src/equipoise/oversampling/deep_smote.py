@@ -39,6 +39,9 @@ class DeepSMOTE(NeuralSampler):
         200 and 100 in the paper.
     lr : float
         Of Adam.
+    device, precision : str
+        Where and in which precision to train, as for :func:`~equipoise.training.make_fabric`; rows are made on the
+        CPU.
     verbose : bool, optional
 
     References
@@ -69,6 +72,8 @@ class DeepSMOTE(NeuralSampler):
         batch_size: int = 100,
         lr: float = 2e-4,
         on_low_quality: str = "warn",
+        device: str = "cpu",
+        precision: str = "32-true",
         random_state: RandomState = None,
         verbose: bool | None = None,
     ) -> None:
@@ -83,6 +88,8 @@ class DeepSMOTE(NeuralSampler):
         self.epochs = epochs
         self.batch_size = batch_size
         self.lr = lr
+        self.device = device
+        self.precision = precision
         self.verbose = verbose
 
     def _train(self, inputs: torch.Tensor, targets: torch.Tensor, seed: int) -> None:
@@ -101,9 +108,10 @@ class DeepSMOTE(NeuralSampler):
             epochs=self.epochs,
             batch_size=self.batch_size,
             seed=seed,
+            fabric=self._fabric(),
             verbose=self.verbose,
         )
-        self.network_, self.history_ = network.eval(), run.history
+        self.network_, self.history_ = network.cpu().eval(), run.history
 
     def _make(
         self, inputs: torch.Tensor, members: IntArray, code: int, count: int, rng: np.random.Generator
