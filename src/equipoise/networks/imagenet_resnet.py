@@ -91,7 +91,7 @@ class ImageNetResNet(FeaturesAndHead):
         for module in self.modules():
             if isinstance(module, nn.Conv2d):
                 nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
-        self.register_load_state_dict_pre_hook(_read_fc_as_head)
+        self.register_load_state_dict_pre_hook(_read_fc_as_head)  # type: ignore[no-untyped-call]
 
     def features(self, x: Tensor) -> Tensor:
         maps = self.maxpool(self.relu(self.bn1(self.conv1(x))))
