@@ -149,7 +149,7 @@ class DiagonalFeatures:
             for station in (*stations, 0.0):
                 last = station == 0.0
                 error = self._relax(x + 1j * station, unknown, _TOLERANCE if last else _LOOSE)
-            mean = self._residual(x + 0j, unknown)[2]
+            mean = self._residual(np.asarray(x, dtype=np.complex128), unknown)[2]
         status = np.full(x.shape, Status.CONVERGED, dtype=object)
         status[~(error < _TOLERANCE)] = Status.MAX_STEPS
         status[~np.isfinite(mean) | (unknown[:, 0].imag < -1e-7 * np.abs(unknown[:, 0]))] = Status.DIVERGED
