@@ -395,7 +395,7 @@ def figure_transitions() -> Figure:
             axes[0, 0].semilogx(alphas, getattr(found, f"{side}_transition"), "-", color=color, label=label)
             axes[0, 0].semilogx(alphas, getattr(found, f"{side}_spinodal"), ":", color=color)
     axes[0, 0].set(xlabel="α", ylabel="ρ_train", title="T = 0.5: transition (line), spinodal (dots)")
-    axes[0, 0].legend(fontsize=8)
+    axes[0, 0].legend(fontsize=8, loc="center")
     fractions = np.linspace(0.045, 0.12, 151)
     point = solve_saddle(8.0, 0.5, -1.5, fractions)
     for phase, color in (("learned", PALETTE[0]), ("metastable", PALETTE[4]), ("dummy", "grey")):
