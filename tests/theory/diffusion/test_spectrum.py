@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from equipoise._core.solution import ConvergenceWarning, Status
 from equipoise.theory.diffusion import ClassMixture, DiagonalFeatures, RandomFeatures
 from equipoise.theory.diffusion import spectrum as spectrum_module
+from equipoise.theory.diffusion.instances import draw, equivalent_matrix
 
 PAPER = RandomFeatures(ClassMixture([0.5, 0.5], [0.5, 0.25]), 0.001, 60, 30)
 
@@ -189,3 +190,20 @@ def test_bad_covariances_are_named():
         DiagonalFeatures([0.5, 0.5], [1.0, 2.0], 0.01, 30, 12)
     with pytest.raises(ValueError, match="must exceed 1"):
         DiagonalFeatures([1.0], [[1.0]], 0.01, 0.5, 12)
+
+
+def test_the_lowest_eigenvalues_of_extensive_centroids_are_solved_where_they_are_smoothed():
+    """On the real axis no quadrature over neurons resolves them; over a tenth of λ it does."""
+    model = RandomFeatures(ClassMixture([0.6, 0.4], [0.5, 0.25], [[1, 0.3], [0.3, 1.5]]), 0.01, 10, 5)
+    grid = np.geomspace(2e-4, 3, 12)
+    with pytest.warns(ConvergenceWarning, match="no convergence"):
+        sharp = model.spectrum(grid)
+    smooth = model.spectrum(grid, resolution=0.1)
+    assert not sharp.converged.all()
+    assert smooth.converged.all()
+    values = np.linalg.eigvalsh(equivalent_matrix(model, draw(model, 40, 0)))
+    found = (1 / (values[:, None] - grid * (1 + 0.1j))).mean(axis=0)
+    error = np.abs(smooth.resolvent - found) / np.abs(found)
+    assert error.max() < 0.1
+    with pytest.raises(ValueError, match="resolution"):
+        model.spectrum(grid, resolution=-1)
