@@ -62,5 +62,6 @@ def test_the_page_says_what_the_gains_say():
     said = sections[-1].blocks[1].text
     assert said.startswith("NENum is better than CB-CE, CB-focal, CE, focal by more than the spread")
     assert said.endswith("worse than none.")
-    table = sections[0].blocks[0]
+    claim, table, *_ = sections[0].blocks
+    assert claim.claim.startswith("Fashion-MNIST-LT 100 : 1")
     assert [row[1] for row in table.rows if row[0] == "NENum"] == ["r = 1"]
