@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/report.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/explanation/advisor.md"])
 def test_python_examples_run(page, capsys):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
     assert blocks
@@ -19,7 +19,7 @@ def test_python_examples_run(page, capsys):
     assert "average_precision" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/report.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/explanation/advisor.md"])
 def test_links_lead_somewhere(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     for link in re.findall(r"\]\((?!http)([^)#]+)\)", text):

@@ -9,7 +9,7 @@ import pytest
 
 from equipoise.metrics import METRICS
 
-PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "metrics.md"
 
 
 def test_the_page_runs():
