@@ -1,6 +1,9 @@
-"""A study from its own file: run, killed and resumed at will, and read back as a table."""
+"""
+A study from a file
+===================
 
-from __future__ import annotations
+A grid of methods, learners and data sets that is run, killed and resumed at will, and read back as a table.
+"""
 
 import tempfile
 from pathlib import Path
