@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 WORKERS ?= 2
 RESOLVED_PYTHON ?= 3.11
+EXTRAS ?= report
 TOOLS := .venv-tools/bin
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready-$(shell cat pyproject.toml constraints.txt | cksum | cut -d' ' -f1)
@@ -44,7 +45,7 @@ test: setup  ## all tests but the slow ones
 test-slow: setup  ## the tests marked slow
 	@$(BIN)/python -m pytest -m slow $(TESTS)
 
-LEAST := tests/core tests/metrics tests/datasets tests/theory tests/diagnosis tests/report tests/contracts src
+LEAST := tests/core tests/metrics tests/datasets tests/diagnosis tests/report tests/theory tests/advisor
 
 test-lowest: $(TOOLS)/deptry  ## the tests of the core with the lowest versions that pyproject.toml allows
 	@$(MAKE) --no-print-directory test-resolved RESOLUTION=lowest-direct
@@ -55,7 +56,7 @@ test-newest: $(TOOLS)/deptry  ## the same with the newest versions that an index
 test-resolved:
 	@echo "Setting up .venv-$(RESOLUTION) ..."
 	@$(TOOLS)/uv pip compile --quiet --no-header --no-annotate --resolution $(RESOLUTION) --python-version $(RESOLVED_PYTHON) \
-	  --extra report --extra torch --extra bench pyproject.toml -o .venv-$(RESOLUTION).txt
+	  $(addprefix --extra ,$(EXTRAS)) pyproject.toml -o .venv-$(RESOLUTION).txt
 	@$(TOOLS)/uv venv --quiet --allow-existing --python $(RESOLVED_PYTHON) .venv-$(RESOLUTION)
 	@$(TOOLS)/uv pip install --quiet --python .venv-$(RESOLUTION) -r .venv-$(RESOLUTION).txt
 	@$(TOOLS)/uv pip install --quiet --python .venv-$(RESOLUTION) --no-deps -e .
