@@ -61,6 +61,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "write_computation_times": False,
+    "min_reported_time": 1e9,
     "show_signature": False,
     "remove_config_comments": True,
     "capture_repr": ("_repr_html_",),

@@ -18,7 +18,7 @@ from equipoise.theory.diffusion import (
 )
 
 mixture = ClassMixture(weights=[0.5, 0.5], variances=[0.5, 0.25])
-model = RandomFeatures(mixture, diffusion_time=0.001, features_per_dim=60, samples_per_dim=30)
+model = RandomFeatures(mixture, diffusion_time=0.01, features_per_dim=60, samples_per_dim=30)
 times = model.timescales()
 print("bulks:", ", ".join(f"[{b.lower:.4g}, {b.upper:.4g}] with {b.mass:.1%}" for b in model.edges().bulks))
 print(f"generalization begins at {times.tau_gen:.3f} and ends at {times.tau_mem1:.1f}")
@@ -34,7 +34,7 @@ figure, axes = new_axes(7, 4)
 for number, variance in enumerate(mixture.variances):
     axes.plot(curves.times, curves.test_per_class[number], label=f"class of variance {variance}")
 axes.axvspan(times.tau_gen, times.tau_mem1, color="0.93", label="generalization window")
-axes.set(xscale="log", xlabel="training time", ylabel="test error of the class")
+axes.set(xscale="log", ylim=(0.9, 1.5), xlabel="training time", ylabel="test error of the class")
 axes.legend()
 for name, general, memory in zip(
     curves.classes, curves.generalization_time, curves.memorization_time, strict=True

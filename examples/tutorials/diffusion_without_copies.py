@@ -77,11 +77,10 @@ axes.legend()
 # shares would even them out. In the study ``diffusion-clock`` this took the mean gap between classes from 0.39
 # to 0.09 in log steps. ``equipoise diffusion train --equalize-by run`` does it from the folder of the first run.
 
-shares = evening_shares(times=[6000, 2000], shares=[0.75, 0.25])
+times = {"eights": 2000, "ones": 6000}
+shares = evening_shares([times[name] for name in data.classes], data.counts / len(data.codes))
 print(dict(zip(data.classes, shares.round(2), strict=True)))
-model = DDPM(
-    "tiny", steps=30, batch_size=36, class_shares=shares, monitor=False, random_state=0, verbose=False
-)
+model = DDPM("tiny", steps=150, lr=3e-3, batch_size=36, class_shares=shares, monitor=False, random_state=0)
 model.fit(data.images, data.codes)
 
 # %%
@@ -91,7 +90,7 @@ model.fit(data.images, data.codes)
 # eights with a little noise, as a model that was trained too long would draw them.
 
 rng = np.random.default_rng(0)
-drawn = model.sample(40, stride=8)
+drawn = np.clip(model.sample(40, stride=20), 0, 1)
 eights = data.images[data.codes == data.classes.index("eights")]
 samples = np.concatenate([drawn, eights + 0.02 * rng.normal(size=eights.shape)])
 audit = audit_copies(samples, data, assign="nearest")

@@ -77,7 +77,7 @@ axes.plot(curve, 5 / curve, color="tab:blue", label="call above this line")
 axes.set(
     xscale="log", yscale="log", ylim=(proba.min() / 2, 1), xlabel="amount", ylabel="probability of fraud"
 )
-axes.legend(loc="lower right")
+axes.legend(loc="lower left")
 
 # %%
 # Dollars on new rows
