@@ -149,12 +149,20 @@ def write_results() -> None:
                 shutil.copyfile(picture, folder / picture.name)
 
 
+LINKS = {  # where links to files of the repository lead on the site
+    r"\]\((?:\.\./)+studies/README\.md": "](/results/index.md",
+    r"\]\((?:\.\./)+studies/[\w-]+/([\w-]+)\.md": r"](/results/\1.md",
+    r"\]\((?:\.\./)+docs/": "](/",
+    r"\]\((?:\.\./)+examples/README\.txt": "](/gallery/index.rst",
+    r"\]\((?:\.\./)+examples/([\w/]+)\.py": r"](/gallery/\1.rst",
+    r"\[([^\]]+)\]\((?:\.\./)+CONTRIBUTING[^)]*\)": r"\1",
+}
+
+
 def lead_to_the_site(app: Any, docname: str, source: list[str]) -> None:
     """Links that lead to files of the repository lead to their pages on the site."""
-    source[0] = re.sub(r"\]\((?:\.\./)+studies/[\w-]+/([\w-]+)\.md", r"](/results/\1.md", source[0])
-    source[0] = re.sub(r"\]\((?:\.\./)+studies/README\.md", "](/results/index.md", source[0])
-    source[0] = re.sub(r"\]\((?:\.\./)+docs/", "](/", source[0])
-    source[0] = re.sub(r"\[([^\]]+)\]\((?:\.\./)+(?:examples/|CONTRIBUTING)[^)]*\)", r"\1", source[0])
+    for pattern, replacement in LINKS.items():
+        source[0] = re.sub(pattern, replacement, source[0])
 
 
 def _write_if_changed(path: Path, text: str) -> None:
