@@ -14,6 +14,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 sys.path.insert(0, str(ROOT / "src"))
@@ -113,6 +115,22 @@ REFERENCE = {
 }
 
 
+def escape_text(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Bars, lone stars and powers in docstrings are text, not markup: |b − b0|, f(x, *, y), ``beta``²."""
+    for number, line in enumerate(lines):
+        if not line.lstrip().startswith((">>>", "...")):
+            parts = re.split(r"(``[^`]+``)", line)
+            parts[::2] = [re.sub(r"\||(?<=\s)\*(?=[,)])", r"\\\g<0>", part) for part in parts[::2]]
+            lines[number] = re.sub(r"(``[^`\s][^`]*``)(?=[\w²³])", r"\1\\ ", "".join(parts))
+
+
+def skip_functions_as_fields(
+    app: Any, what: str, name: str, obj: Any, skip: bool, options: Any
+) -> bool | None:
+    """A field whose default is numpy's function is documented by its class, and is no method of it."""
+    return True if isinstance(obj, np.ufunc) else None
+
+
 def public_names(module_name: str) -> list[str]:
     """What a package exports, without its subpackages."""
     module = importlib.import_module(module_name)
@@ -129,8 +147,14 @@ def write_reference() -> None:
     for module_name, title in REFERENCE.items():
         names = public_names(module_name)
         lines = [f"``{module_name}``", "=" * (len(module_name) + 4), "", f"{title}.", ""]
-        lines += [f".. currentmodule:: {module_name}", "", ".. autosummary::", "   :toctree: generated", ""]
-        text = "\n".join([*lines, *(f"   {name}" for name in names), ""])
+        lines += [f".. currentmodule:: {module_name}", "", ".. autosummary::"]
+        if module_name == "equipoise":  # its names have their pages where they come from
+            names = [
+                f"~{home}.{name}" for name, home in importlib.import_module("equipoise")._FUNCTIONS.items()
+            ]
+        else:
+            lines += ["   :toctree: generated"]
+        text = "\n".join([*lines, "", *(f"   {name}" for name in names), ""])
         _write_if_changed(folder / f"{module_name}.rst", text)
 
 
@@ -174,3 +198,5 @@ def setup(app: Any) -> None:
     write_reference()  # at once, since the builder lists the pages before any event
     write_results()
     app.connect("source-read", lead_to_the_site)
+    app.connect("autodoc-process-docstring", escape_text)
+    app.connect("autodoc-skip-member", skip_functions_as_fields)
