@@ -33,7 +33,9 @@ class Page(HTMLParser):
 
 def dead_links(site: Path) -> Iterator[str]:
     """A sentence for each link, anchor or resource that is not there."""
-    pages = {path.resolve(): Page(path) for path in sorted(site.rglob("*.html"))}
+    pages = {
+        path.resolve(): Page(path) for path in sorted(site.rglob("*.html")) if "_static" not in path.parts
+    }
     for path, page in pages.items():
         name = path.relative_to(site.resolve())
         for address in page.loaded:

@@ -117,8 +117,10 @@ REFERENCE = {
 
 def escape_text(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Bars, lone stars and powers in docstrings are text, not markup: |b − b0|, f(x, *, y), ``beta``²."""
+    example = False
     for number, line in enumerate(lines):
-        if not line.lstrip().startswith((">>>", "...")):
+        example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))
+        if not example:
             parts = re.split(r"(``[^`]+``)", line)
             parts[::2] = [re.sub(r"\||(?<=\s)\*(?=[,)])", r"\\\g<0>", part) for part in parts[::2]]
             lines[number] = re.sub(r"(``[^`\s][^`]*``)(?=[\w²³])", r"\1\\ ", "".join(parts))
