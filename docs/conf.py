@@ -77,6 +77,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"Equipoise {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_context = {"default_mode": "auto"}
 html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {
