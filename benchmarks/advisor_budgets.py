@@ -57,7 +57,8 @@ def seconds_of(path: Path, budget: str, out: Path) -> float:
     ]
     subprocess.run([*command, "--out", str(out)], check=True, capture_output=True)
     spent = time.monotonic() - started
-    assert (out / "report.html").exists() and (out / "model" / "model.json").exists()
+    assert (out / "report.html").exists()
+    assert (out / "model" / "model.json").exists()
     return spent
 
 
