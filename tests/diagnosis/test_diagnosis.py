@@ -12,7 +12,7 @@ import pytest
 from imblearn.over_sampling import SMOTE, RandomOverSampler
 
 import equipoise
-from equipoise.datasets import Table
+from equipoise.datasets import DataTable
 from equipoise.diagnosis import diagnose, question_names
 from equipoise.diagnosis._contract import Sample
 from equipoise.diagnosis.label_noise import suspects
@@ -99,7 +99,7 @@ def test_a_row_is_typed_by_how_many_of_its_five_neighbors_are_its_own(friends, k
 
 @pytest.mark.parametrize(("rare", "least", "kept"), [(40, 0, 4), (40, 30, 30), (20, 30, 20)])
 def test_a_sample_of_the_rows_keeps_the_shares_but_a_floor_of_every_class(rare, least, kept):
-    table = Table.from_arrays(np.zeros((1000, 1)), np.repeat([0, 1], [1000 - rare, rare]))
+    table = DataTable.from_arrays(np.zeros((1000, 1)), np.repeat([0, 1], [1000 - rare, rare]))
     rows = Sample(table).rows(100, least=least)
     assert (table.y[rows] == 1).sum() == kept
     assert (table.y[rows] == 0).sum() == round((1000 - rare) / 10)

@@ -29,7 +29,7 @@ from equipoise.advisor.search import TOO_SHORT, Found, search
 from equipoise.advisor.splits import Fold, make_folds
 from equipoise.advisor.treatments import Context, Treatment, advised_treatments, all_treatments
 from equipoise.advisor.verdict import ENSEMBLE, HeldOut, make_leaderboard
-from equipoise.datasets import Table
+from equipoise.datasets import DataTable
 from equipoise.datasets.blocks import ROWS_AT_ONCE, table_blocks
 from equipoise.datasets.encoding import TableEncoder
 from equipoise.datasets.thinning import sample_rows
@@ -165,19 +165,19 @@ class Advisor(ClassifierMixin, BaseEstimator):
         started = Budget(parse_duration(self.budget))
         X, y = self._validated(X, y)
         wish = self._wish()
-        table = Table.from_arrays(X, y, positive=self.positive, groups=groups, time=time)
+        table = DataTable.from_arrays(X, y, positive=self.positive, groups=groups, time=time)
         if wish.by_row:
             costs = {name: np.asarray(X[name], dtype=np.float64) for name in wish.columns if name in X}
             table = replace(table, row_values=costs)
         return self._fit(table, started)
 
-    def fit_table(self, table: Table) -> Advisor:
+    def fit_table(self, table: DataTable) -> Advisor:
         """Like :meth:`fit`, for a table that was read with :func:`equipoise.datasets.read_table`."""
         started = Budget(parse_duration(self.budget))
         self.n_features_in_ = len(table.schema.columns)
         return self._fit(table, started)
 
-    def _fit(self, table: Table, budget: Budget) -> Advisor:
+    def _fit(self, table: DataTable, budget: Budget) -> Advisor:
         wish, seed = self._wish(), draw_seed(self.random_state)
         self._labels = tuple(_plain(label) for label in table.classes)
         self._set_classes(self._labels)
@@ -229,7 +229,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
     stack_: Stack
     encoders_: dict[str, Any]
 
-    def _fit_all_rows(self, table: Table, rows: Rows, context: Context, budget: Budget) -> None:
+    def _fit_all_rows(self, table: DataTable, rows: Rows, context: Context, budget: Budget) -> None:
         """The boosted models of the recommended one again, on all rows instead of the sample."""
         from equipoise.advisor.all_rows import AllRows, takes_all_rows
 
@@ -253,7 +253,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
 
     def _conclude(
         self,
-        table: Table,
+        table: DataTable,
         encoders: Mapping[str, Any],
         rows: Rows,
         found: Found,
@@ -429,7 +429,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
             confidence=self.confidence,
         )  # fmt: skip
 
-    def _wanted_prior(self, table: Table) -> FloatArray | None:
+    def _wanted_prior(self, table: DataTable) -> FloatArray | None:
         return None if self.prior is None else self._read_prior(self.prior, table.n_classes)
 
     def _read_prior(self, prior: Any, n: int) -> FloatArray:
@@ -492,7 +492,7 @@ def _left_out(found: Found) -> dict[str, list[str]]:
     return by_reason
 
 
-def _splits(table: Table) -> int:
+def _splits(table: DataTable) -> int:
     """Five folds, fewer where the rarest class is too small to be in all of them."""
     return int(np.clip(table.counts[table.counts > 0].min(), 2, 5))
 
@@ -508,7 +508,7 @@ def _refitted(bag: Bag, rows: Rows, context: Context) -> Bag:
     return Bag(bag.name, bag.treatment, settings, [model], bag.held_out, bag.seconds + seconds)
 
 
-def _most_compared(table: Table, budget: Budget) -> int:
+def _most_compared(table: DataTable, budget: Budget) -> int:
     """All rows, or of a large table as many as the budget can compare treatments on."""
     if table.n_rows <= MOST_COMPARED:
         return len(table)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from equipoise.cli._wishes import add_wishes, parse_prior, read_wishes
 
 if TYPE_CHECKING:
-    from equipoise.datasets import Table
+    from equipoise.datasets import DataTable
 
 HELP = "from a table or images to the best decision: a diagnosis, a comparison, a model and a page"
 
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _read(args: argparse.Namespace, wishes: dict[str, Any]) -> Table:
+def _read(args: argparse.Namespace, wishes: dict[str, Any]) -> DataTable:
     from equipoise.datasets.reading import read_table
     from equipoise.metrics import Wish
 

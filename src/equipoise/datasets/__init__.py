@@ -44,7 +44,7 @@ from equipoise.datasets.near_copies import describe_near_copies, find_near_copie
 from equipoise.datasets.profiles import PROFILES, Profile, class_counts
 from equipoise.datasets.reading import read_table
 from equipoise.datasets.schema import Column, Schema
-from equipoise.datasets.table import Table
+from equipoise.datasets.table import DataTable
 from equipoise.datasets.teacher_student import TeacherStudent, make_teacher_student
 
 __all__ = [
@@ -52,13 +52,13 @@ __all__ = [
     "IMBLEARN_BENCHMARK",
     "PROFILES",
     "Column",
+    "DataTable",
     "Dataset",
     "GaussianMixture",
     "ImageFiles",
     "LabeledImages",
     "Profile",
     "Schema",
-    "Table",
     "TeacherStudent",
     "apportion",
     "available_imblearn_benchmark",

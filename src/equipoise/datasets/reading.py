@@ -19,7 +19,7 @@ from equipoise.datasets._csv import read_csv
 from equipoise.datasets._parquet import SUFFIXES, ParquetTable, parquet_parts
 from equipoise.datasets.home import load_npz
 from equipoise.datasets.schema import refuse_duplicates
-from equipoise.datasets.table import Table, aside_columns, build_table, listed
+from equipoise.datasets.table import DataTable, aside_columns, build_table, listed
 
 LABEL_NAMES = ("y", "target", "label", "labels")
 ROW_NAMES = ("X", "x", "data", "images")
@@ -37,7 +37,7 @@ def read_table(
     keep_values: Collection[str] = (),
     encoding: str = "utf-8",
     memory: str | int | None = None,
-) -> Table:
+) -> DataTable:
     """Read a table of rows and labels from ``path``.
 
     Parameters
@@ -48,7 +48,7 @@ def read_table(
     target
         The column (or the array of an npz) with the labels. Not needed for images, nor for an npz with ``y``.
     positive, group, time, id, drop, keep_values
-        As in :meth:`equipoise.datasets.Table.from_frame`.
+        As in :meth:`equipoise.datasets.DataTable.from_frame`.
     encoding
         The encoding of a text file.
     memory
@@ -57,7 +57,7 @@ def read_table(
 
     Returns
     -------
-    Table
+    DataTable
 
     Raises
     ------
@@ -91,7 +91,7 @@ def read_table(
             )
         return _read_parquet_table(source, target, positive, special, **others)
     frame = read_csv(source, encoding, target)
-    return Table.from_frame(frame, target, positive, **special, **others, name=source.name)
+    return DataTable.from_frame(frame, target, positive, **special, **others, name=source.name)
 
 
 def read_frame(path: str | PathLike[str], *, encoding: str = "utf-8") -> pd.DataFrame:
@@ -146,7 +146,7 @@ def _read_parquet_table(
     special: dict[str, Any],
     drop: Collection[str],
     keep_values: Collection[str],
-) -> Table:
+) -> DataTable:
     parts = ParquetTable(source)
     aside = aside_columns(parts.names, target, **special, drop=drop, keep_values=keep_values)
     learned = [name for name in parts.names if name not in aside]
@@ -159,7 +159,9 @@ def _read_parquet_table(
     )  # fmt: skip
 
 
-def _read_npz(path: Path, target: str | None, positive: Any, group: str | None, time: str | None) -> Table:
+def _read_npz(
+    path: Path, target: str | None, positive: Any, group: str | None, time: str | None
+) -> DataTable:
     arrays = load_npz(path)
     label = next((k for k in ([target] if target else LABEL_NAMES) if k in arrays), None)
     if label is None:
@@ -169,7 +171,7 @@ def _read_npz(path: Path, target: str | None, positive: Any, group: str | None, 
         if name is not None and name not in arrays:
             raise ValueError(f"{path} has no array {name!r}; there are {listed(arrays)}")
     name, rows = _rows_of(path, arrays, label)
-    table = Table.from_arrays(
+    table = DataTable.from_arrays(
         rows, np.ravel(arrays[label]), positive,
         groups=arrays[group] if group else None, time=arrays[time] if time else None,
         names=[f"{name}{i}" for i in range(int(np.prod(rows.shape[1:])))], name=path.name, target=label,

@@ -11,7 +11,7 @@ import pandas as pd
 
 from equipoise._core.checks import FloatArray, IntArray
 from equipoise._core.random import as_generator, derive_seed
-from equipoise.datasets.table import Table
+from equipoise.datasets.table import DataTable
 
 if TYPE_CHECKING:
     from equipoise.report import Block
@@ -54,7 +54,7 @@ class Finding:
 class Sample:
     """The table to ask about, and the seed that every question draws its own stream from."""
 
-    table: Table
+    table: DataTable
     seed: int = 0
 
     @property

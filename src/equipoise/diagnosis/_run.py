@@ -17,7 +17,7 @@ import numpy.typing as npt
 from equipoise._core.checks import check_members
 from equipoise._core.progress import Progress
 from equipoise._core.random import RandomState, draw_seed
-from equipoise.datasets.table import Table
+from equipoise.datasets.table import DataTable
 from equipoise.diagnosis._contract import Answer, Finding, Sample
 from equipoise.diagnosis._render import render
 from equipoise.report import Block, Note, Section
@@ -81,7 +81,7 @@ def diagnose(
     Parameters
     ----------
     X, y
-        Rows (array or DataFrame) and labels, or a :class:`~equipoise.datasets.Table` alone.
+        Rows (array or DataFrame) and labels, or a :class:`~equipoise.datasets.DataTable` alone.
     positive
         The label to find; with many classes the question becomes "this one or another?".
     questions
@@ -95,7 +95,7 @@ def diagnose(
     -----
     A question that fails is answered by a note that says so; the others go on.
     """
-    table = X if isinstance(X, Table) else Table.from_arrays(X, cast(Any, y), positive)
+    table = X if isinstance(X, DataTable) else DataTable.from_arrays(X, cast(Any, y), positive)
     sample = Sample(table, draw_seed(random_state))
     known = _questions()
     wanted = list(known) if questions is None else list(questions)
