@@ -257,7 +257,9 @@ def test_grid_search_over_distributions():
     X, y = data(240)
     grid = {"distribution": [{"tau": Linear(0, 3, 0)}, {"tau": Linear(1, 4, 1 / 3)}]}
     search = GridSearchCV(small(loss="la"), grid, cv=2, scoring="average_precision").fit(X, y)
-    assert search.best_params_["distribution"] in grid["distribution"]
+    assert search.best_estimator_.distribution_["tau"] == search.best_params_["distribution"]["tau"]
+    first, second = search.cv_results_["mean_test_score"]
+    assert first != second  # each candidate was trained over its own distribution
 
 
 def test_outside_the_range_warns_and_still_answers(fitted):
