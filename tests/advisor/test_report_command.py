@@ -97,7 +97,7 @@ def test_retune_writes_beside_the_model_unless_told_otherwise(out, capsys):
     assert tuned.decision_.threshold == pytest.approx(1 / 31)
     np.testing.assert_allclose(tuned.decision_.prior, [0.7, 0.3])
     assert main(["retune", str(model), "--recall", "90"]) == 2
-    assert "write 0.9 for 90 %" in capsys.readouterr().err
+    assert "write 0.9 for 90%" in capsys.readouterr().err
     assert main(["retune", str(model)]) == 2
 
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
 
-from equipoise.classifiers import ConditionalClassifier, MetaClassifier, NeuralClassifier
+from equipoise.classifiers import (
+    AutoencoderClassifier,
+    ConditionalClassifier,
+    MetaClassifier,
+    NeuralClassifier,
+)
 from equipoise.datasets import (
     Dataset,
     ImageFiles,
@@ -16,6 +23,7 @@ from equipoise.datasets import (
     find_image_files,
     load_binary_images,
 )
+from equipoise.training.inputs import Preparation
 
 
 @pytest.fixture
@@ -36,8 +44,9 @@ def folder(tmp_path):
         lambda base: base,
         lambda base: ConditionalClassifier(estimator=base, random_state=0),
         lambda base: MetaClassifier(estimator=base, meta_set=3, random_state=0),
+        lambda _: AutoencoderClassifier(epochs=2, early_stopping=True, random_state=0),
     ],
-    ids=["neural", "conditional", "meta"],
+    ids=["neural", "conditional", "meta", "autoencoder"],
 )
 def test_training_from_disk_is_training_from_memory(folder, wrap):
     files, y = find_image_files(folder, side=12)
@@ -56,6 +65,21 @@ def test_only_a_batch_is_read_at_a_time(folder, monkeypatch):
     )
     clf.fit(files, y)
     assert max(sizes[1:]) <= 16, "after one look at some pictures for their mean and spread"
+
+
+def test_large_pictures_are_prepared_in_little_memory(monkeypatch):
+    """Four hundred pictures of 256² are 80 MB as bytes and 630 MB in double precision."""
+    monkeypatch.setattr(
+        ImageFiles, "read", lambda self, rows: np.zeros((len(rows), *self.shape[1:]), dtype=np.uint8)
+    )
+    files = ImageFiles([f"{i}.png" for i in range(400)], side=256)
+    tracemalloc.start()
+    prepared = Preparation.fit(files)(files)
+    blocks = sum(len(block) for block in prepared.split(1024))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert blocks == 400
+    assert peak < 250e6
 
 
 def test_a_table_with_paths(folder):

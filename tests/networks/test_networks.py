@@ -15,7 +15,7 @@ from equipoise.networks import (
     network_names,
 )
 
-SHAPES = {"mlp": [(5,), (1, 4, 4)]}
+SHAPES = {"mlp": [(5,), (1, 4, 4)], "resnet34": [(3, 40, 40)], "resnet50": [(3, 40, 40)]}
 IMAGES = [(1, 28, 28), (3, 32, 32)]
 CASES = [(name, shape) for name in network_names() for shape in SHAPES.get(name, IMAGES)]
 

@@ -29,14 +29,16 @@ from equipoise.advisor.search import TOO_SHORT, Found, search
 from equipoise.advisor.splits import Fold, make_folds
 from equipoise.advisor.treatments import Context, Treatment, advised_treatments, all_treatments
 from equipoise.advisor.verdict import ENSEMBLE, HeldOut, make_leaderboard
-from equipoise.datasets import DataTable
+from equipoise.datasets import DataTable, describe_near_copies, find_near_copies
 from equipoise.datasets.blocks import ROWS_AT_ONCE, table_blocks
 from equipoise.datasets.encoding import TableEncoder
+from equipoise.datasets.image_features import ImageEncoder
 from equipoise.datasets.thinning import sample_rows
-from equipoise.metrics import Decision, UnmetWish, Wish, judge_decision
+from equipoise.metrics import UnmetWish, Wish, choose_decision, judge_decision
 
 MOST_COMPARED = 200_000  # rows of a larger table on which treatments are compared, the rare classes first
 LEAST_COMPARED, COMPARED_A_SECOND = 50_000, 400  # with a short budget fewer of them
+MOST_VALUES_FOR_COPIES = 20_000_000  # in a larger table near-copies are not looked for
 
 
 class Advisor(ClassifierMixin, BaseEstimator):
@@ -185,9 +187,8 @@ class Advisor(ClassifierMixin, BaseEstimator):
         told = _Teller(self.verbose, budget)
         told("preparing the columns")
         sample = sample_rows(table, _most_compared(table, budget), derive_seed(seed, "sample") % 2**31)
-        encoders = {
-            view: TableEncoder(table.kinds, for_trees=view == "trees") for view in ("trees", "linear")
-        }
+        sample = _with_copies_together(sample)
+        encoders = {view: _encoder(table, view) for view in ("trees", "linear")}
         # Without the labels: an encoding by class shares would tell a row about others of its group.
         views = {view: e.fit_transform(sample.X) for view, e in encoders.items()}
         rows = Rows(views, sample.y, table.n_classes, sample.class_totals)
@@ -315,9 +316,9 @@ class Advisor(ClassifierMixin, BaseEstimator):
         self.data_prior_ = table.prior
         self.held_out_, self.truth_, self.block_ = predictions[name], y, block
         self.row_costs_ = held.row_costs
-        self.decision_, calls = held.calls(self.held_out_, wish, prior)
+        self.decision_ = choose_decision(self.held_out_, y, wish, data_prior=table.prior, prior=prior)
         self.operating_point_ = judge_decision(
-            self.decision_, self.held_out_, y, data_prior=table.prior, row_costs=held.row_costs, called=calls
+            self.decision_, self.held_out_, y, data_prior=table.prior, row_costs=held.row_costs
         )
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -354,18 +355,17 @@ class Advisor(ClassifierMixin, BaseEstimator):
         place = {label: code for code, label in enumerate(labels)}
         self._order = np.array([place[_plain(label)] for label in self.classes_], dtype=np.int64)
 
-    def retuned(self, *, prior: Any = None, threshold: float | None = None, **wish: Any) -> Advisor:
+    def retuned(self, *, prior: Any = None, **wish: Any) -> Advisor:
         """The same model with another wish or prior; nothing is trained.
 
         Parameters
         ----------
         prior : float or array, optional
             As in `Advisor`; by default the one that was wanted before.
-        threshold : float, optional
-            This threshold on the positive class's probability, instead of a wish.
         **wish
-            One of ``cost``, ``recall``, ``precision``, ``alerts``, ``beta``, and ``confidence``; by default the
-            earlier wish.
+            One of ``cost``, ``recall``, ``precision``, ``alerts``, ``beta`` and ``threshold`` (on the positive
+            class's probability; a ``cost`` beside it says what its errors cost), and ``confidence``; by default
+            the earlier wish.
 
         Returns
         -------
@@ -378,27 +378,13 @@ class Advisor(ClassifierMixin, BaseEstimator):
         other = copy.copy(self)
         wanted = self.decision_.prior if prior is None else self._read_prior(prior, len(self._labels))
         costs = self.row_costs_ if made.by_row else None
-        held = HeldOut(self.truth_, self.block_, np.ones(len(self.truth_)), self.data_prior_, costs)
-        if threshold is not None:
-            other.decision_, calls = self._at_threshold(threshold, wish, wanted), None
-        else:
-            other.decision_, calls = held.calls(self.held_out_, made, wanted)
+        other.decision_ = choose_decision(
+            self.held_out_, self.truth_, made, data_prior=self.data_prior_, prior=wanted
+        )
         other.operating_point_ = judge_decision(
-            other.decision_,
-            self.held_out_,
-            self.truth_,
-            data_prior=self.data_prior_,
-            row_costs=costs,
-            called=calls,
+            other.decision_, self.held_out_, self.truth_, data_prior=self.data_prior_, row_costs=costs
         )
         return other
-
-    def _at_threshold(self, threshold: float, wish: Mapping[str, Any], prior: FloatArray) -> Decision:
-        if wish or len(self._labels) != 2 or not 0 <= threshold <= 1:
-            raise ValueError(
-                f"a threshold must be a probability, for two classes and without another wish, got {threshold:g}"
-            )
-        return Decision.at_threshold(threshold, prior, self.decision_.wish)
 
     def report(self, out: str | PathLike[str]) -> dict[str, Path]:
         """Write the page, and the model beside it.
@@ -436,7 +422,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
         shares = np.atleast_1d(np.asarray(prior, dtype=np.float64))
         if shares.size == 1 and n == 2:
             if not 0 < shares[0] < 1:
-                hint = f": write {shares[0] / 100:g} for {shares[0]:g} %" if 1 < shares[0] <= 100 else ""
+                hint = f": write {shares[0] / 100:g} for {shares[0]:g}%" if 1 < shares[0] <= 100 else ""
                 raise ValueError(f"prior must lie between 0 and 1, got {shares[0]:g}{hint}")
             return np.array([1 - shares[0], shares[0]])
         if shares.size != n:
@@ -479,7 +465,7 @@ def _plain(label: Any) -> Any:
 
 def _label(bag: Bag) -> str:
     number = bag.name.partition("#")[2]
-    return bag.treatment.summary + (f", tuned ({number})" if number else "")
+    return bag.treatment.summary + (f", variant {number}" if number else "")
 
 
 def _left_out(found: Found) -> dict[str, list[str]]:
@@ -490,6 +476,34 @@ def _left_out(found: Found) -> dict[str, list[str]]:
         why = TOO_SHORT if reason.startswith(TOO_SHORT) else reason
         by_reason.setdefault(why, []).append(known.summary if known else name)
     return by_reason
+
+
+def _with_copies_together(table: DataTable) -> DataTable:
+    """Near-copies as groups where nothing else is given: a copy in both parts of a split flatters every figure."""
+    if (
+        table.groups is not None
+        or table.time is not None
+        or table.image_shape is not None
+        or len(table) * len(table.kinds) > MOST_VALUES_FOR_COPIES
+    ):
+        return table
+    groups = find_near_copies(table)
+    if groups is None:
+        return table
+    fewest = min(len(np.unique(groups[table.y == c])) for c in np.unique(table.y))
+    told = describe_near_copies(table, groups)
+    if fewest < _splits(table):
+        return table.with_notes(told)
+    return replace(table, groups=groups).with_notes(
+        f"{told} Copies were kept on one side of every split, so that the figures are those of new rows."
+    )
+
+
+def _encoder(table: DataTable, view: str) -> Any:
+    """What turns the columns into numbers: features of pictures, or the columns themselves."""
+    if table.image_shape is not None:
+        return ImageEncoder(table.image_shape, for_trees=view == "trees")
+    return TableEncoder(table.kinds, for_trees=view == "trees")
 
 
 def _splits(table: DataTable) -> int:

@@ -44,6 +44,7 @@ TRUSTED = frozenset({
     "equipoise.datasets.encoding.ScaledNumbers",
     "equipoise.datasets.encoding.TableEncoder",
     "equipoise.datasets.encoding.TextParts",
+    "equipoise.datasets.image_features.ImageEncoder",
     "imblearn.ensemble._forest.BalancedRandomForestClassifier",
     "imblearn.pipeline.Pipeline",
     "imblearn.under_sampling._prototype_selection._random_under_sampler.RandomUnderSampler",

@@ -125,7 +125,8 @@ def find_reasons(advisor: Advisor, seconds: float, seed: int = 0) -> Reasons:
     found = Reasons(asked, len(advisor.judged_), errors=chosen)
     if advisor.compared_.image_shape is not None:
         return replace(
-            found, skipped=["A single pixel is no reason, so that importance is not computed for images."]
+            found,
+            skipped=["One pixel explains little, so the importance of columns is not computed for pictures."],
         )
     try:
         sample = _Sample.of(advisor, MOST_ROWS, seed)

@@ -15,19 +15,19 @@ from equipoise._core.checks import FloatArray, IntArray
 from equipoise._core.random import as_generator
 from equipoise.report import PALETTE, Facts, Note, Picture, Report, Section, Table, Text, literal, new_axes
 from equipoise.theory.mixing import (
-    linearly_separable,
     lipschitz_bound,
     loss_variance,
     mixing_factor,
     risk_variance,
     scatter,
+    separable_classes,
     smallest_eigenvalue,
 )
 
 if TYPE_CHECKING:
     from equipoise.classifiers.autoencoder import AutoencoderClassifier
 
-ROWS_OF_A_CLASS = 300  # for the linear programs and the picture
+ROWS_OF_A_CLASS = 300  # for separability and the picture
 DRAWS = 2000  # mixes a class
 RESAMPLES = 200  # of a class, for the variance of its risk
 
@@ -37,18 +37,18 @@ def preservation_table(
 ) -> pd.DataFrame:
     """A row a class: its latents on its side, its mixes that keep its class, and a plane that parts it off."""
     picked = [_at_most(np.flatnonzero(codes == code), ROWS_OF_A_CLASS, rng) for code in np.unique(codes)]
+    some = np.concatenate(picked)
     rows = []
-    for code, own in zip(np.unique(codes), picked, strict=True):
+    for code, separable in zip(np.unique(codes), separable_classes(z[some], codes[some]), strict=True):
         members = np.flatnonzero(codes == code)
         mixes = _mixes(clf, z, members, int(code), rng)
-        others = np.concatenate([rows for rows in picked if rows is not own])
         rows.append(
             {
                 "class": clf.classes_[code],
                 "rows": len(members),
                 "on its side": float((_decide(clf, z[members]) == code).mean()),
                 "mixes that keep the class": float((_decide(clf, mixes) == code).mean()),
-                "separable": linearly_separable(z[own], z[others]),
+                "separable": bool(separable),
             }
         )
     return pd.DataFrame(rows)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
+from pathlib import Path
 from typing import Any
+
+from equipoise._core.files import check_writable
 
 HELP = "train a diffusion model on images and see which class it memorizes first, and when to stop"
 
@@ -145,6 +148,8 @@ def _predict(args: argparse.Namespace) -> int:
     from equipoise.generative.theory_advice import standardized_table
     from equipoise.theory.diffusion import predict_order
 
+    if args.out:
+        check_writable(Path(args.out).parent)
     if args.target is not None:
         X, y, about = standardized_table(args.data, args.target)
         preprocess: dict[str, Any] = {"preprocess": None}
@@ -186,6 +191,7 @@ def _audit(args: argparse.Namespace) -> int:
     from equipoise.generative.audit_page import write_audit
     from equipoise.generative.sample_sources import find_samples
 
+    check_writable(Path(args.out).parent)
     training = None if args.train is None else _read_images(args.train, args)
     found = find_samples(
         args.source,

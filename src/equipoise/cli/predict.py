@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
 HELP = "predict the rows of a new table with a model folder"
 
@@ -19,11 +20,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from equipoise._core.files import replacing
+    from equipoise._core.files import check_writable, replacing
     from equipoise._core.text import for_spreadsheet
     from equipoise.advisor import load
     from equipoise.advisor.predicting import predict_file
 
+    if args.out is not None:
+        check_writable(Path(args.out).parent)
     table, notes = predict_file(load(args.model), args.data, id=args.id, encoding=args.encoding)
     shown = table.map(for_spreadsheet)
     if not shown.equals(table):

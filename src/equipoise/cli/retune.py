@@ -29,7 +29,9 @@ def run(args: argparse.Namespace) -> int:
     from equipoise.cli._retune_conditional import is_conditional, retune_conditional
 
     wishes, prior = read_wishes(args), parse_prior(args.prior)
-    if not wishes and prior is None and args.threshold is None:
+    if args.threshold is not None:
+        wishes["threshold"] = args.threshold
+    if not wishes and prior is None:
         raise ValueError("say what to tune to: --cost fp=1,fn=20, --recall 0.95, --alerts 50 or --prior 0.01")
     if args.out and args.in_place:
         raise ValueError("--out and --in-place cannot both be followed: give one of them")
@@ -37,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
         print(retune_conditional(args))
         return 0
     model = load(args.model)
-    tuned = model.retuned(prior=prior, threshold=args.threshold, **wishes)
+    tuned = model.retuned(prior=prior, **wishes)
     point = tuned.operating_point_
     lines = []
     if point.threshold is not None:

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from equipoise._core.checks import check_choice
-from equipoise._core.files import replacing
+from equipoise._core.files import check_writable, replacing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -111,6 +111,7 @@ def run(args: argparse.Namespace) -> int:
     import matplotlib
 
     matplotlib.use("agg")  # drawn to a file: no window is needed, nor a display
+    check_writable(args.out)
     for name in wanted:
         path = Path(args.out) / f"theory-{args.model}-figure-{name}.png"
         figure = known[name](**_settings(name, known[name], args.settings))

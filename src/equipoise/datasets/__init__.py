@@ -1,5 +1,6 @@
 """Imbalanced data: makers, embedded sets, loaders, synthetic generators."""
 
+from equipoise.datasets.anomaly_images import AnomalyImages, find_anomaly_images
 from equipoise.datasets.benchmark import (
     IMBLEARN_BENCHMARK,
     available_imblearn_benchmark,
@@ -51,6 +52,7 @@ __all__ = [
     "BINARY_IMAGE_SETS",
     "IMBLEARN_BENCHMARK",
     "PROFILES",
+    "AnomalyImages",
     "Column",
     "DataTable",
     "Dataset",
@@ -70,6 +72,7 @@ __all__ = [
     "data_home",
     "describe_near_copies",
     "exponential_counts",
+    "find_anomaly_images",
     "find_binary_image_files",
     "find_image_files",
     "find_near_copies",

@@ -14,7 +14,7 @@ from typing import IO
 import numpy as np
 import numpy.typing as npt
 
-from equipoise.datasets._memory import refuse_if_too_large
+from equipoise._core.memory import refuse_if_too_large
 
 DEBIAN_FASHION_MNIST = Path("/usr/share/datasets/fashion-mnist")  # Debian's package dataset-fashion-mnist
 

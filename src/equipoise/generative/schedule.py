@@ -9,6 +9,8 @@ from torch import Tensor
 
 from equipoise._core.checks import check_fraction, check_integer
 
+MOST_STEPS = 1_000_000
+
 
 @dataclass(frozen=True)
 class NoiseSchedule:
@@ -27,7 +29,7 @@ class NoiseSchedule:
     def __post_init__(self) -> None:
         check_fraction("first", self.first)
         check_fraction("last", self.last)
-        check_integer("steps", self.steps, low=2)
+        check_integer("steps", self.steps, low=2, high=MOST_STEPS)
 
     @property
     def _table(self) -> Tensor:

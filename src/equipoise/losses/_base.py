@@ -109,12 +109,14 @@ class Loss(nn.Module, abc.ABC):
         self.gathers = True  # a second pass over the same batch (SAM) switches it off
         self._batches_without_epoch = 0
         self._attached: _Attached | None = None
+        self._n_classes: int | None = None  # of the counts, without asking the buffer
         if class_counts is None:
             if self.needs_counts:
                 raise ValueError(f"{type(self).__name__} needs class_counts, got None")
             self.register_buffer("class_counts", None)
         else:
             counts = check_class_counts(class_counts, empty_classes)
+            self._n_classes = counts.size
             self.register_buffer("class_counts", counts_buffer(counts))
 
     @abc.abstractmethod
@@ -136,9 +138,26 @@ class Loss(nn.Module, abc.ABC):
             if self._attached is not None:
                 needs = {**self._attached.offers(self.requires), **needs}
             self._check_needs(needs)
-        logits, flat, shape = promote(input), target, target.shape
-        if logits.ndim != 2 or weight is not None or is_soft(target):
-            logits, flat, weight, shape = _flatten(logits, target, weight)
+        if weight is None and self._is_plain(input, target):
+            loss = self.compute(promote(input), target, self.reduction, **needs)
+            self._check_result(loss, input)
+            return loss
+        return self._forward_any(input, target, weight, needs)
+
+    def _is_plain(self, input: Tensor, target: Tensor) -> bool:
+        """Whether a batch needs the equation alone: checked logits (n, C), classes that all exist and take part."""
+        if not self.validate or untouchable(input) or input.ndim != 2 or target.dtype != torch.int64:
+            return False
+        n_classes = input.shape[1]
+        if target.shape != input.shape[:1] or self._n_classes not in (None, n_classes):
+            return False
+        return bool(target.numel()) and self._all_take_part(target, n_classes)
+
+    def _forward_any(
+        self, input: Tensor, target: Tensor, weight: Tensor | None, needs: dict[str, Tensor]
+    ) -> Tensor:
+        """For any shape, soft targets, weights, ignored rows, and values that must not be looked at."""
+        logits, flat, weight, shape = _flatten(promote(input), target, weight)
         self._check_shapes(logits, flat)
         kept: Tensor | None = None
         looks = self.validate and not untouchable(logits)
@@ -305,9 +324,9 @@ class Loss(nn.Module, abc.ABC):
             rows = f"{target.shape[0]} and {logits.shape[0]}"
             hint = "; one logit a sample is not enough, give one a class" if logits.shape[0] == 1 else ""
             raise ValueError(f"target must have as many rows as input, got {rows}{hint}")
-        counts, n_classes = self.class_counts, logits.shape[-1]
-        if counts is not None and counts.numel() != n_classes:
-            raise ValueError(f"class_counts has {counts.numel()} classes, but input has {n_classes} columns")
+        known, n_classes = self._n_classes, logits.shape[-1]
+        if known not in (None, n_classes):
+            raise ValueError(f"class_counts has {known} classes, but input has {n_classes} columns")
 
     def _refuse_floats(self, logits: Tensor, target: Tensor) -> None:
         if not self.soft_targets:
@@ -319,10 +338,7 @@ class Loss(nn.Module, abc.ABC):
 
     def _kept(self, target: Tensor, n_classes: int) -> Tensor | None:
         """The rows that take part, None for all; targets out of range are refused."""
-        if not target.numel():
-            return None
-        low, high = (int(v) for v in torch.aminmax(target))
-        if low >= 0 and high < n_classes and not low <= self.ignore_index <= high:
+        if not target.numel() or self._all_take_part(target, n_classes):
             return None
         kept = target != self.ignore_index
         rest = target[kept]
@@ -331,6 +347,11 @@ class Loss(nn.Module, abc.ABC):
             hint = "; give one logit a class, two for a binary problem" if n_classes == 1 else ""
             raise ValueError(f"target must lie in [0, {n_classes}), got {low if low < 0 else high}{hint}")
         return kept
+
+    def _all_take_part(self, target: Tensor, n_classes: int) -> bool:
+        least, most = torch.aminmax(target)
+        low, high = least.item(), most.item()
+        return low >= 0 and high < n_classes and not low <= self.ignore_index <= high
 
     def _check_result(self, loss: Tensor, logits: Tensor) -> None:
         """A NaN among the logits shows in the loss, so the search through all logits can wait for it."""

@@ -14,6 +14,7 @@ from equipoise.losses._base import Loss, LossOptions
 from equipoise.losses._statistics import ClassStatistics
 from equipoise.losses.class_balanced import class_balanced_weight
 from equipoise.losses.cross_entropy import reweighted_prior
+from equipoise.losses.functional.shared import negative_log_likelihood, weighted_mean
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -89,11 +90,11 @@ class NENumLoss(Loss):
         self._head: Tensor | None = None
 
     def compute(self, logits: Tensor, target: Tensor, reduction: str, **needs: Tensor) -> Tensor:
-        surprise = functional.cross_entropy(logits, target, reduction="none")
+        surprise = negative_log_likelihood(logits, target)
         if self.gathering(logits):
             self._head = needs["head_weight"].detach() if self.scatter else None
-            self.statistics.update(logits.detach(), target, torch.exp(-surprise.detach()))
-        return functional.reduce_loss(self.sample_weights(surprise, target) * surprise, reduction)
+            self.statistics.update(logits, target, torch.exp(surprise.detach().neg()))
+        return weighted_mean(self.sample_weights(surprise, target), surprise, reduction)
 
     def sample_weights(self, surprise: Tensor, target: Tensor) -> Tensor:
         """w(x) of Eq 18, with the class part normalized to sum to the number of classes."""

@@ -109,10 +109,11 @@ def choose_decision(
     prior : array, optional
         The class shares where the decision will be used; by default ``data_prior``.
     calibrated : bool
-        Whether ``proba`` can be taken at its word. Then a cost or balanced accuracy needs no search: the
-        threshold follows from the costs and the prior (Elkan 2001, Eq 2), which is steadier than the best
-        threshold found on few positives. Otherwise the threshold is searched on the held-out rows, each
-        weighted by ``prior / data_prior`` of its class.
+        Whether ``proba`` can be taken at its word. Then a cost, balanced accuracy or F-beta needs no search among
+        the labels: the threshold follows from the costs and the prior (Elkan 2001, Eq 2), or from the probabilities
+        alone (Lipton et al. 2014), which is steadier than the best threshold found on few positives, and what the
+        same rows then say about it is not flattered by the choice. Otherwise the threshold is searched on the
+        held-out rows, each weighted by ``prior / data_prior`` of its class.
 
     Returns
     -------
@@ -133,8 +134,10 @@ def choose_decision(
     p = correct_prior(p, given, wanted)
     n = p.shape[1]
     costs = wish.cost_table(n)
-    if n != 2 and (wish.objective in ("recall", "precision", "alerts", "f_beta") or wish.by_row):
+    if n != 2 and (wish.objective not in ("balanced_accuracy", "cost") or wish.by_row):
         raise ValueError(f"{wish.words} needs two classes, got {n}: name one with positive")
+    if wish.objective == "threshold":
+        return Decision.at_threshold(wish.level or 0.0, wanted, wish)
     if wish.by_row:
         return Decision.at_threshold(0.5, wanted, wish)
     if wish.objective == "recall":
@@ -143,8 +146,9 @@ def choose_decision(
         return Decision.at_threshold(_precision_threshold(p[:, 1], y, wanted, wish), wanted, wish)
     if wish.objective == "alerts":
         return Decision.at_threshold(_alert_threshold(p[:, 1], y, wanted, wish), wanted, wish)
-    if wish.objective == "f_beta":
-        return Decision.at_threshold(_search_threshold(p[:, 1], y, wanted, wish), wanted, wish)
+    if wish.objective == "f_beta" and calibrated:
+        weight = _row_weights(np.asarray(proba, dtype=np.float64), y, given, wanted)
+        return Decision.at_threshold(_f_threshold(p[:, 1], weight, wish.beta), wanted, wish)
     if calibrated:
         losses = (1 - np.eye(n)) / np.maximum(wanted, 1e-12)[:, None] if costs is None else costs
         return Decision(losses, wanted, wish)
@@ -226,6 +230,25 @@ def _alert_threshold(score: FloatArray, y: IntArray, prior: FloatArray, wish: Wi
     hits, alarms = _rates_at(score, y, thresholds)
     called = prior[1] * hits / max(np.sum(y == 1), 1) + prior[0] * alarms / max(np.sum(y == 0), 1)
     return float(thresholds[np.flatnonzero(called <= share + 1e-12)[0]])
+
+
+def _row_weights(proba: FloatArray, y: IntArray, given: FloatArray, wanted: FloatArray) -> FloatArray:
+    """How many rows at the wanted prior each held-out row stands for, from its probabilities at ``given``."""
+    seen = np.bincount(y, minlength=len(given)) / len(y)
+    known = np.maximum(given, 1e-12)
+    return (proba @ (wanted / known)) / np.maximum(proba @ (seen / known), 1e-12)
+
+
+def _f_threshold(score: FloatArray, weight: FloatArray, beta: float) -> float:
+    """The threshold of the best F-beta that the probabilities themselves expect.
+
+    A row is worth calling if its probability is at least F / (1 + β²), where F is the best F-beta there is
+    (Lipton, Elkan & Naryanaswamy 2014, "Optimal thresholding of classifiers to maximize F1 measure", Theorem 1).
+    """
+    order = np.argsort(-score, kind="stable")
+    p, w = score[order], weight[order]
+    expected = (1 + beta**2) * np.cumsum(w * p) / np.maximum(beta**2 * np.sum(w * p) + np.cumsum(w), 1e-300)
+    return float(min(expected.max() / (1 + beta**2), 1.0))
 
 
 def _search_threshold(score: FloatArray, y: IntArray, prior: FloatArray, wish: Wish) -> float:
@@ -348,7 +371,6 @@ def judge_decision(
     *,
     data_prior: npt.ArrayLike | None = None,
     row_costs: RowCosts | None = None,
-    called: npt.ArrayLike | None = None,
     confidence: float = 0.95,
     random_state: int = 0,
 ) -> Judgment:
@@ -367,9 +389,6 @@ def judge_decision(
         By default the shares of ``truth``.
     row_costs : pair of arrays, optional
         For a wish with a cost by row.
-    called : array of int, optional
-        The calls that were made, where they come from decisions chosen fold by fold; by default
-        ``decision.codes``.
     confidence : float
     random_state : int
         Of the draws.
@@ -380,9 +399,7 @@ def judge_decision(
     """
     p, y, given, _ = _checked(proba, truth, data_prior, None)
     n = p.shape[1]
-    if called is None:
-        called = decision.codes(correct_prior(p, given, decision.prior), row_costs)
-    calls = np.asarray(called, dtype=np.int64)
+    calls = decision.codes(correct_prior(p, given, decision.prior), row_costs)
     confusion = np.bincount(y * n + calls, minlength=n * n).reshape(n, n)
     rng = np.random.default_rng(random_state)
     draws = 4000 if n <= 10 else 400
@@ -397,7 +414,7 @@ def judge_decision(
         ],
         axis=1,
     )
-    costs = decision.wish.cost_table(n) if decision.wish.objective == "cost" else None
+    costs = decision.wish.cost_table(n)
     values = _figures((confusion / np.maximum(size, 1)[:, None])[None], decision.prior, costs)
     far, near = _figures(long_run, decision.prior, costs), _figures(fresh, decision.prior, costs)
     tails = [(1 - confidence) / 2, (1 + confidence) / 2]

@@ -11,7 +11,7 @@ import numpy as np
 from equipoise._core.checks import FloatArray, check_fraction
 from equipoise.metrics._inputs import check_costs
 
-OBJECTIVES = ("balanced_accuracy", "cost", "recall", "precision", "alerts", "f_beta")
+OBJECTIVES = ("balanced_accuracy", "cost", "recall", "precision", "alerts", "f_beta", "threshold")
 RowCosts = tuple[FloatArray, FloatArray]
 
 
@@ -26,9 +26,10 @@ class Wish:
     Attributes
     ----------
     objective : str
-        One of ``"balanced_accuracy"``, ``"cost"``, ``"recall"``, ``"precision"``, ``"alerts"``, ``"f_beta"``.
+        One of ``"balanced_accuracy"``, ``"cost"``, ``"recall"``, ``"precision"``, ``"alerts"``, ``"f_beta"``,
+        ``"threshold"``.
     level : float, optional
-        The least recall or precision, or the largest share (below 1) or number of alerts.
+        The least recall or precision, the largest share (below 1) or number of alerts, or the threshold.
     beta : float
         The weight of recall in F-beta.
     cost : mapping or array, optional
@@ -53,6 +54,7 @@ class Wish:
         precision: float | None = None,
         alerts: float | None = None,
         beta: float | None = None,
+        threshold: float | None = None,
         confidence: float = 0.95,
     ) -> Wish:
         """A wish from at most one of its options; with none, balanced accuracy.
@@ -67,6 +69,8 @@ class Wish:
             At most this share of the rows (below 1), or this many of as many rows as are held out.
         beta : float, optional
             The best F-beta.
+        threshold : float, optional
+            This threshold, whatever it does; a ``cost`` beside it says what its errors cost.
         confidence : float
             For ``recall`` and ``precision``.
 
@@ -77,20 +81,23 @@ class Wish:
         Examples
         --------
         >>> Wish.make(recall=0.9).words
-        'a recall of at least 90 % (95 % sure)'
+        'a recall of at least 90% (95% sure)'
         >>> Wish.make(recall=90)
         Traceback (most recent call last):
         ...
-        ValueError: recall must lie between 0 and 1, got 90: write 0.9 for 90 %
+        ValueError: recall must lie between 0 and 1, got 90: write 0.9 for 90%
         """
         options = {"cost": cost, "recall": recall, "precision": precision, "alerts": alerts, "beta": beta}
+        if threshold is not None:
+            del options["cost"]
+            options["threshold"] = threshold
         given = [name for name, value in options.items() if value is not None]
         if len(given) > 1:
             raise ValueError(f"a decision follows one wish, got {' and '.join(given)}: give one of them")
         check_fraction("confidence", confidence)
         for name, value in (("recall", recall), ("precision", precision)):
             if value is not None and not 0 < value < 1:
-                hint = f": write {value / 100:g} for {value:g} %" if 1 < value <= 100 else ""
+                hint = f": write {value / 100:g} for {value:g}%" if 1 < value <= 100 else ""
                 raise ValueError(f"{name} must lie between 0 and 1, got {value:g}{hint}")
             if value is not None:
                 return cls(name, float(value), confidence=confidence)
@@ -102,7 +109,12 @@ class Wish:
             if not beta > 0:
                 raise ValueError(f"beta must be positive, got {beta:g}")
             return cls("f_beta", beta=float(beta))
-        return cls() if cost is None else cls("cost", cost=_read_cost(cost))
+        costs = None if cost is None else _read_cost(cost)
+        if threshold is not None:
+            if not 0 <= threshold <= 1:
+                raise ValueError(f"a threshold must be a probability, got {threshold:g}")
+            return cls("threshold", float(threshold), cost=costs)
+        return cls() if costs is None else cls("cost", cost=costs)
 
     @property
     def by_row(self) -> bool:
@@ -125,15 +137,17 @@ class Wish:
                 return f"the least cost (a false alarm costs {alarm}, a miss {miss})"
             return "the least cost by the cost table"
         if self.objective in ("recall", "precision"):
-            sure = f"({100 * self.confidence:g} % sure)"
-            return f"a {self.objective} of at least {100 * (self.level or 0):g} % {sure}"
+            sure = f"({100 * self.confidence:g}% sure)"
+            return f"a {self.objective} of at least {100 * (self.level or 0):g}% {sure}"
         if self.objective == "alerts":
             level = self.level or 0
             return (
-                f"alerts on at most {100 * level:g} % of the rows"
+                f"alerts on at most {100 * level:g}% of the rows"
                 if level < 1
                 else f"at most {level:g} alerts"
             )
+        if self.objective == "threshold":
+            return "the threshold that was set"
         if self.objective == "f_beta":
             return "the best F1" if self.beta == 1 else f"the best F-beta with beta {self.beta:g}"
         return "the best balanced accuracy"

@@ -71,9 +71,26 @@ def logits_and_features(model: Any, *inputs: Any) -> tuple[Tensor, Tensor]:
 
 
 def _builders() -> dict[str, Callable[..., nn.Module]]:
+    from equipoise.networks.adaptor import adapt
     from equipoise.networks.convnet import ConvNet
+    from equipoise.networks.imagenet_resnet import ImageNetResNet
     from equipoise.networks.mlp import MLP
     from equipoise.networks.resnet import ResNet
+
+    def imagenet(depth: int) -> Callable[..., nn.Module]:
+        def build(
+            shape: Sequence[int],
+            n_classes: int,
+            *,
+            weights: Any = None,
+            frozen: bool = False,
+            width: int = 64,
+        ) -> nn.Module:
+            outputs = n_classes if weights is None else 1000
+            network = ImageNetResNet(shape, outputs, depth=depth, width=width)
+            return adapt(network, n_classes, weights=weights, frozen=frozen)
+
+        return build
 
     def resnet(depth: int) -> Callable[..., nn.Module]:
         return lambda shape, n_classes, **params: ResNet(shape, n_classes, depth=depth, **params)
@@ -85,6 +102,7 @@ def _builders() -> dict[str, Callable[..., nn.Module]]:
         "resnet20": resnet(20),
         "resnet32": resnet(32),
         "resnet110": resnet(110),
+        **{f"resnet{depth}": imagenet(depth) for depth in (18, 34, 50)},
     }
 
 

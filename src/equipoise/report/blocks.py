@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from equipoise._core.checks import check_choice
+from equipoise._core.text import printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -201,7 +202,7 @@ class Picture:
         text = io.StringIO()
         with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
             figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
-        return cls(text.getvalue(), name, caption, alt)
+        return cls(printable(text.getvalue()), name, caption, alt)
 
 
 @dataclass(frozen=True)
@@ -224,6 +225,8 @@ class Ranking:
         A sentence above them.
     format
         Format specification of the numbers.
+    from_zero
+        Whether the scale takes in zero; else it spans the intervals.
 
     Examples
     --------
@@ -234,17 +237,21 @@ class Ranking:
     items: Sequence[tuple[str, Interval]]
     caption: str = ""
     format: str = ".3f"
+    from_zero: bool = True
     kind: str = field(default="ranking", init=False)
 
     def _place(self, value: float) -> float:
-        ends = [0.0, *(end for _, i in self.items for end in (i.low, i.high) if math.isfinite(end))]
-        low, high = min(ends), max(ends)
+        ends = [
+            *([0.0] if self.from_zero else []),
+            *(end for _, i in self.items for end in (i.low, i.high) if math.isfinite(end)),
+        ]
+        low, high = min(ends, default=0.0), max(ends, default=0.0)
         return round(100 * (min(max(value, low), high) - low) / ((high - low) or 1.0), 2)
 
     @property
     def zero(self) -> float:
-        """Where zero lies on the scale, in percent of its length."""
-        return self._place(0.0)
+        """Where zero lies on the scale, in percent of its length; before its start if the scale leaves zero out."""
+        return self._place(0.0) if self.from_zero else -1.0
 
     @property
     def places(self) -> list[tuple[str, Interval, float, float, float]]:

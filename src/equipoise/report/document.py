@@ -11,6 +11,7 @@ from typing import Any
 
 from equipoise._core.checks import check_choice
 from equipoise._core.files import replacing, write_text
+from equipoise._core.text import printable
 from equipoise.report.blocks import Block, Picture, inner_blocks
 from equipoise.report.terms import TERMS, Term
 
@@ -76,7 +77,7 @@ class Report:
     def to_markdown(self) -> str:
         from equipoise.report.as_markdown import render
 
-        return render(self)
+        return printable(render(self))
 
     def to_json(self) -> str:
         from equipoise.report.as_json import render

@@ -22,14 +22,15 @@ from equipoise.metrics.significance import (
     win_tie_loss,
 )
 from equipoise.report import Block, Code, Details, Facts, Headline, Links, Note, Report, Section, Table, Text
+from equipoise.studies._rows import StoreError
 from equipoise.studies.grid import Settings
 from equipoise.studies.locate import named_spec, spec_names
 from equipoise.studies.plots import curves_picture, ranks_picture, time_quality_picture
 from equipoise.studies.scores import Layout, Scores, direction, format_score, read_layout, score
 from equipoise.studies.spec import Spec
-from equipoise.studies.store import Store, StoreError
+from equipoise.studies.store import Store
 
-_MARKS = "★ the best mean; ≈ not told from it by a paired test at 95 %"
+_MARKS = "★ the best mean; ≈ not told from it by a paired test at 95%"
 _MOST_COLUMNS = 7
 _MOST_BLOCKS = 15
 
@@ -115,14 +116,14 @@ def _outcome(scores: Scores) -> tuple[str, str]:
         best: Any = comparison.ranks.idxmin()
         close = int((comparison.adjusted[best].drop(best) >= 0.05).sum())
         place = f"the best mean rank in {scores.metric} over {len(table)} settings"
-        test = "Ranks are compared by Shaffer's test at 5 %."
+        test = "Ranks are compared by Shaffer's test at 5%."
     else:
         best = scores.mean.iloc[0].idxmax() if up else scores.mean.iloc[0].idxmin()
         place = f"the best mean {scores.metric}"
         if scores.repeats < 2:
             return f"{best} has {place}.", "One run of each tells no spread."
         close = int(scores.tied.iloc[0].drop(best).sum())
-        test = "Means are compared by a paired test at 95 %."
+        test = "Means are compared by a paired test at 95%."
     others = scores.mean.shape[1] - 1
     told = (
         f"{close} of the {others} others cannot be told from it" if close else "all others are told from it"

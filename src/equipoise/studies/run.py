@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from equipoise._core.progress import Progress, bars_are_shown
+from equipoise.studies._rows import StoreError
 from equipoise.studies.cell import CellOutcome, CellTask
 from equipoise.studies.data import check_required
 from equipoise.studies.engines import Engine, make_engine
 from equipoise.studies.grid import Settings, cell_key
 from equipoise.studies.spec import Spec
-from equipoise.studies.store import Counts, Store, StoreError, keeping_leases
+from equipoise.studies.store import Counts, Store, keeping_leases
 
 _LINE_EVERY = 20.0  # seconds between lines of progress where there is no terminal
 _POLL = 1.0

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import equipoise
+from equipoise.studies._rows import CELL, STUDY, StoreError, read_cell, read_study, row_checksum
 from equipoise.studies.cell import CellOutcome
 from equipoise.studies.grid import Settings, canonical_json, cell_key
-from equipoise.studies.spec import Spec, is_study_name
+from equipoise.studies.spec import Spec
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,10 +42,9 @@ CREATE TABLE cells (
     environment INTEGER REFERENCES environments(id), finished TEXT);
 CREATE INDEX cells_by_status ON cells (study, status);
 """
-
-
-class StoreError(ValueError):
-    """A store that cannot be used, said in one sentence."""
+_CHECKSUMS = "CREATE TABLE IF NOT EXISTS checksums (row TEXT PRIMARY KEY, sha256 TEXT NOT NULL)"
+_STUDIES = f"SELECT {', '.join(STUDY)} FROM studies"
+_CELLS = f"SELECT {', '.join(CELL)} FROM cells LEFT JOIN environments ON environment=environments.id"
 
 
 @dataclass(frozen=True)
@@ -118,9 +118,14 @@ class Store:
                 f"the store {self.path} has version {version} and this Equipoise reads version {VERSION}; "
                 f"it was left as it is"
             )
+        if self._db.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
+            raise sqlite3.DatabaseError("malformed")
         if not read_only:
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=NORMAL")
+            self._db.execute(_CHECKSUMS)
+        known = "SELECT 1 FROM sqlite_master WHERE name='checksums'"
+        self._has_checksums = bool(self._db.execute(known).fetchone())
 
     def _create(self) -> None:
         with self._transaction():
@@ -179,6 +184,7 @@ class Store:
         )
         with self._speaking(), self._transaction():
             self._db.execute("INSERT OR REPLACE INTO studies VALUES (?,?,?,?,?,?,?)", study)
+            self._write_checksum(f"study {spec.name}", study)
             self._db.executemany(
                 "INSERT OR IGNORE INTO cells (key, study, settings, seed) VALUES (?,?,?,?)", rows
             )
@@ -223,7 +229,13 @@ class Store:
                     self.owner,
                 ),
             )
+            if finished.rowcount == 1:
+                row = self._db.execute(f"{_CELLS} WHERE key=?", (outcome.key,)).fetchone()
+                self._write_checksum(f"cell {outcome.key}", row)
         return finished.rowcount == 1
+
+    def _write_checksum(self, name: str, row: Sequence[Any]) -> None:
+        self._db.execute("INSERT OR REPLACE INTO checksums VALUES (?,?)", (name, row_checksum(row)))
 
     def release(self, owner: str | None = None) -> None:
         """Give back what a runner (this one) claimed and did not finish."""
@@ -260,67 +272,21 @@ class Store:
 
     def studies(self) -> list[dict[str, Any]]:
         """What the store holds, a row a study."""
-        names = ("name", "title", "reference", "size", "metrics", "source", "written_by")
-        rows = self._execute(f"SELECT {', '.join(names)} FROM studies ORDER BY rowid")
-        return [self._study(dict(zip(names, row, strict=True))) for row in rows]
-
-    def _study(self, study: dict[str, Any]) -> dict[str, Any]:
-        """A row of studies, checked: whoever wrote it, its name becomes the name of a file."""
-        if not is_study_name(study["name"]):
-            raise StoreError(
-                f"the store {self.path} holds a study with a name that is none: {study['name']!r}"
-            )
-        for name, value in study.items():
-            if value is not None and not isinstance(value, str):
-                raise self._damaged(f"the {name} of study {study['name']!r}", "text")
-        metrics = self._json(study["metrics"] or "[]", list, f"the metrics of study {study['name']!r}")
-        if not all(isinstance(metric, str) for metric in metrics):
-            raise self._damaged(f"the metrics of study {study['name']!r}", "a list of names")
-        texts = {name: value or "" for name, value in study.items()}
-        return {**texts, "metrics": metrics}
-
-    def _json(self, text: Any, kind: type, what: str) -> Any:
-        """A JSON text of the expected kind, or one sentence that names the store."""
-        try:
-            value = json.loads(text)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise self._damaged(what, "JSON") from error
-        if not isinstance(value, kind):
-            raise self._damaged(what, f"a JSON {'object' if kind is dict else 'list'}")
-        return value
-
-    def _damaged(self, what: str, wanted: str) -> StoreError:
-        return StoreError(f"the store {self.path} is damaged: {what} must be {wanted}")
+        rows = self._checked_rows(_STUDIES, "'study ' || name", "ORDER BY studies.rowid")
+        return [read_study(self.path, row, checksum) for *row, checksum in rows]
 
     def records(self, study: str) -> Iterator[dict[str, Any]]:
         """Every cell of a study with all that is known of it."""
-        names = ("key", "settings", "status", "result", "error", "warnings", "seconds", "peak_memory_mb")
-        columns = ", ".join(f"cells.{name}" for name in names)
-        rows = self._execute(
-            f"SELECT {columns}, attempts, finished, versions FROM cells LEFT JOIN environments "
-            "ON environment=environments.id WHERE study=? ORDER BY cells.rowid",
-            (study,),
-        )
-        for row in rows:
-            record: dict[str, Any] = dict(zip((*names, "attempts", "finished", "versions"), row, strict=True))
-            yield self._record(record)
+        rows = self._checked_rows(_CELLS, "'cell ' || key", "WHERE study=? ORDER BY cells.rowid", (study,))
+        for *row, checksum in rows:
+            yield read_cell(self.path, row, checksum)
 
-    def _record(self, record: dict[str, Any]) -> dict[str, Any]:
-        """A row of cells, checked and with its JSON texts read."""
-        cell = f"of cell {record['key']!r}"
-        for name, kind in (("settings", dict), ("result", dict), ("warnings", list), ("versions", dict)):
-            text = record[name]
-            record[name] = self._json(text, kind, f"the {name} {cell}") if text is not None else None
-        if not isinstance(record["settings"], dict) or (
-            record["status"] == "done" and record["result"] is None
-        ):
-            raise self._damaged(f"a cell {cell}", "whole, with settings and a result")
-        for name in ("seconds", "peak_memory_mb"):
-            if not isinstance(record[name], (int, float, type(None))):
-                raise self._damaged(f"the {name} {cell}", "a number")
-        if record["status"] == "failed" and not isinstance(record["error"], str):
-            raise self._damaged(f"the error {cell}", "text")
-        return record
+    def _checked_rows(
+        self, select: str, name: str, which: str, values: Sequence[Any] = ()
+    ) -> list[tuple[Any, ...]]:
+        """Rows with their checksums in one statement, so that no writer comes in between."""
+        found = f"(SELECT sha256 FROM checksums WHERE row = {name})" if self._has_checksums else "NULL"
+        return self._execute(f"{select.replace(' FROM', f', {found} FROM', 1)} {which}", values)
 
     def frame(self, study: str, *, status: str | None = "done") -> pd.DataFrame:
         """A row a cell: a column a setting and a result, and what was measured as ``cell_…``."""

@@ -32,9 +32,7 @@ from equipoise._core.random import RandomState, as_generator
 def linearly_separable(first: npt.ArrayLike, second: npt.ArrayLike) -> bool:
     """Whether a hyperplane parts two sets of points: the premise of label preservation (Prop 1).
 
-    If one does, every convex mix of a set stays on its side. Decided exactly: by the plane of least squares where
-    that parts them, else by the linear program that asks for w, b with w·z + b ≥ 1 on one set and ≤ −1 on the
-    other, first of the points that this plane has nearest to the border (if they cannot be parted, all cannot).
+    If one does, every convex mix of a set stays on its side. See :func:`separable_classes`, which decides it.
 
     Parameters
     ----------
@@ -58,28 +56,100 @@ def linearly_separable(first: npt.ArrayLike, second: npt.ArrayLike) -> bool:
     a, b = check_array("first", first), check_array("second", second)
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
         raise ValueError(f"both sets must be tables of as many columns, got {a.shape} and {b.shape}")
-    points = np.concatenate([a, b])
-    spread = points.std(axis=0)
-    points = (points - points.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-    rows = np.column_stack([points, np.ones(len(points))])
-    rows[len(a) :] *= -1  # a plane w parts the sets where rows·w > 0
-    weight = np.repeat([1 / len(a), 1 / len(b)], [len(a), len(b)])
-    moment = (rows * weight[:, None]).T @ rows + 1e-9 * np.eye(rows.shape[1])
-    heights = rows @ np.linalg.solve(moment, weight @ rows)
-    if _gap(heights, len(a)) > 1e-9:
-        return True
-    few = np.argsort(heights, kind="stable")[: 4 * rows.shape[1]]
-    return _has_plane(rows[few]) and (len(few) == len(rows) or _has_plane(rows))
+    return bool(separable_classes(np.concatenate([a, b]), np.repeat([0, 1], [len(a), len(b)]))[0])
 
 
-def _gap(heights: FloatArray, n_first: int) -> float:
-    """How far the lowest point of the first set lies above the highest of the second, whose heights are negated."""
-    return float(heights[:n_first].min() + heights[n_first:].min())
+def separable_classes(points: npt.ArrayLike, codes: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    """Which classes a hyperplane parts from all others, one answer a class in ``codes``.
+
+    A class is parted by its plane of least squares, whose moments all classes share, or by a plane found for the
+    points that lie nearest to the border; the points that such a plane leaves on the wrong side join them. Both
+    answers are proved: "yes" by the plane itself, "no" by a convex mix of the class that is one of the others too.
+
+    Parameters
+    ----------
+    points : array-like of shape (n, m)
+    codes : array-like of int of shape (n,)
+
+    Returns
+    -------
+    array of bool
+        In the order of the sorted codes.
+
+    References
+    ----------
+    Mondal et al., AISTATS 2023, Proposition 1. Mangasarian (2002), A finite Newton method for classification, for
+    the plane.
+
+    Examples
+    --------
+    >>> separable_classes([[0.0], [1.0], [2.0]], [0, 1, 2])
+    array([ True, False,  True])
+    """
+    z, (classes, y) = (
+        check_array("points", points),
+        np.unique(check_counts("codes", codes), return_inverse=True),
+    )
+    check_same_length(points=z, codes=y)
+    spread = z.std(axis=0)
+    rows = np.column_stack([(z - z.mean(axis=0)) / np.where(spread > 0, spread, 1.0), np.ones(len(z))])
+    counts = np.bincount(y)
+    sums = np.stack([rows[y == code].sum(axis=0) for code in range(len(classes))])
+    moments = [rows[y == code].T @ rows[y == code] for code in range(len(classes))]
+    whole, ridge = np.sum(moments, axis=0), 1e-9 * np.eye(rows.shape[1])
+    parted = np.empty(len(classes), dtype=bool)
+    for code, n in enumerate(counts):
+        rest = max(len(z) - n, 1)
+        moment = moments[code] / n + (whole - moments[code]) / rest + ridge
+        plane = np.linalg.solve(moment, sums[code] / n - (sums.sum(axis=0) - sums[code]) / rest)
+        heights, own = rows @ plane, y == code
+        gap = heights[own].min() - heights[~own].max(initial=-np.inf)
+        parted[code] = gap > 1e-9 or _is_parted(rows, np.where(own, 1.0, -1.0), heights)
+    return parted
 
 
-def _has_plane(rows: FloatArray) -> bool:
-    answer = linprog(np.zeros(rows.shape[1]), -rows, -np.ones(len(rows)), bounds=(None, None), method="highs")
-    return bool(answer.status == 0)
+def _is_parted(rows: FloatArray, side: FloatArray, heights: FloatArray) -> bool:
+    """Find a plane for the points that the last one had lowest, until it parts all or none parts these."""
+    working = np.zeros(len(rows), dtype=bool)
+    while True:
+        room = 2 * rows.shape[1]
+        lowest = np.argsort(side * heights + 1e300 * working, kind="stable")[:room]
+        working[lowest] = True
+        plane = _parting_plane(rows[working] * side[working, None])
+        if plane is None:
+            return False
+        heights = rows @ plane
+        if (side * heights).min() > 0 or working.all():
+            return True
+
+
+def _parting_plane(rows: FloatArray) -> FloatArray | None:
+    """A plane w with rows·w > 0, or ``None`` if there is none.
+
+    Newton's method on ½Σ max(0, 1 − rows·w)². Where it is least and not 0, the slacks are weights ≥ 0 with which
+    the rows add up to 0: no plane has them all on one side.
+    """
+    plane = np.zeros(rows.shape[1])
+    for _ in range(100):
+        slack = 1 - rows @ plane
+        if slack.max() < 1 - 1e-9:
+            return plane
+        weight = np.maximum(slack, 0)
+        pull = weight @ rows
+        if np.linalg.norm(pull) <= 1e-9 * weight.sum():
+            return None
+        active = rows[slack > 0]
+        step = np.linalg.solve(active.T @ active + 1e-10 * np.eye(len(plane)), pull)
+        change, length = rows @ step, 1.0
+        while (np.maximum(slack - length * change, 0) ** 2).sum() > (
+            weight**2
+        ).sum() - 1e-4 * length * pull @ step:
+            length /= 2
+            if length < 1e-12:
+                break
+        plane = plane + length * step
+    answer = linprog(np.zeros(len(plane)), -rows, -np.ones(len(rows)), bounds=(None, None), method="highs")
+    return answer.x if answer.status == 0 else None
 
 
 @dataclass(frozen=True)

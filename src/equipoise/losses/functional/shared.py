@@ -42,6 +42,19 @@ def cross_entropy_of(logits: Tensor, target: Tensor, reduction: str) -> Tensor:
     )
 
 
+def weighted_mean(weight: Tensor, loss: Tensor, reduction: str) -> Tensor:
+    """The weights, through which no gradient runs, times the losses, reduced.
+
+    A mean is one product: each operation that a gradient runs through costs as much as a small loss's own.
+
+    >>> weighted_mean(torch.tensor([1.0, 3.0]), torch.tensor([2.0, 2.0]), "mean")
+    tensor(4.)
+    """
+    if reduction == "mean" and loss.ndim == 1 and loss.shape[0]:
+        return torch.dot(weight / loss.shape[0], loss)
+    return reduce_loss(weight * loss, reduction)
+
+
 def shift_true_(logits: Tensor, target: Tensor, amount: Tensor) -> Tensor:
     """Add ``amount`` to the true logit in place; ``logits`` must be a tensor that was made for this."""
     return logits.scatter_add_(-1, target.unsqueeze(-1), amount.to(logits.dtype).unsqueeze(-1))

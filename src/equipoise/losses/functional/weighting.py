@@ -6,7 +6,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from equipoise.losses.functional.shared import is_soft, negative_log_likelihood, promote, reduce_loss
+from equipoise.losses.functional.shared import (
+    is_soft,
+    negative_log_likelihood,
+    promote,
+    reduce_loss,
+    weighted_mean,
+)
 
 
 def cross_entropy(
@@ -21,6 +27,8 @@ def cross_entropy(
 
 
 def _focus(log_p: Tensor, phi: float | Tensor) -> Tensor:
+    if isinstance(phi, float) and phi == 2:
+        return torch.expm1(log_p).square()
     # The floor keeps the slope of (1−p)^φ finite where p rounds to 1 and φ < 1; the loss is 0 there anyway.
     return (-torch.expm1(log_p)).clamp_min(torch.finfo(log_p.dtype).tiny) ** phi
 
@@ -95,8 +103,7 @@ def class_balanced_loss(
     logits = promote(input)
     if isinstance(phi, (int, float)) and phi == 0:
         if reduction == "mean":
-            total = cross_entropy(logits, target, class_weight=class_weight, reduction="sum")
-            return total / max(logits.shape[0], 1)
+            class_weight, reduction = class_weight.to(logits.dtype) / max(logits.shape[0], 1), "sum"
         return cross_entropy(logits, target, class_weight=class_weight, reduction=reduction)
     return focal_loss(logits, target, phi=phi, alpha=class_weight, reduction=reduction)
 
@@ -159,12 +166,12 @@ def nenum_offset(
         return torch.ones_like(surprise)
     if offset == "inverse":
         return torch.exp(-surprise).clamp_min(floor).reciprocal()
-    doubt = -torch.expm1(-surprise)
+    doubt = torch.expm1(surprise.neg()).neg_()
     if offset == "robust":
         doubt = torch.where(doubt <= 1 - threshold, doubt, 1 - mean_probability.to(doubt.dtype))
     elif offset != "focal":
         raise ValueError(f"offset must be one of 'robust', 'focal', 'none', 'inverse', got {offset!r}")
-    return doubt**r
+    return doubt.square_() if r == 2 else doubt**r
 
 
 def nenum_loss(
@@ -188,4 +195,4 @@ def nenum_loss(
     weight = class_factor.to(surprise.dtype)[target] * nenum_offset(
         surprise, mean_probability[target], offset=offset, r=r, threshold=threshold, floor=floor
     )
-    return reduce_loss(weight.detach() * surprise, reduction)
+    return weighted_mean(weight, surprise, reduction)
