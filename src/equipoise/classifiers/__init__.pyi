@@ -12,3 +12,5 @@ from .presets import autoencoder_preset as autoencoder_preset
 from .presets import conditional_preset as conditional_preset
 from .regression import ConditionalRegressor as ConditionalRegressor
 from .resampled import ResampledClassifier as ResampledClassifier
+
+__all__: list[str]
