@@ -50,10 +50,6 @@ class TableCodec:
         spread = float(np.median(numbers)) if numbers else 1.0
         self._category_scale = (spread or 1.0) / np.sqrt(2)
 
-    @property
-    def n_encoded(self) -> int:
-        return sum(column.width for column in self._columns)
-
     def encode(self, table: pd.DataFrame) -> FloatArray:
         parts = [self._encode_column(table[column.name], column) for column in self._columns]
         return np.concatenate(parts, axis=1)
