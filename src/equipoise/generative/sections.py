@@ -138,7 +138,7 @@ def _thresholds_table(one: RunSummary) -> Table:
     return Table(["class", *(f"{kind} copies" for kind in kinds)], rows, caption)
 
 
-def gap_cell(clock: Clock, a: str, b: str) -> str:
+def _gap_cell(clock: Clock, a: str, b: str) -> str:
     """Who of two classes comes first, and by how much, in words."""
     gap = clock.gaps[a, b]
     if np.isnan(gap.value):
@@ -157,7 +157,7 @@ def gap_cell(clock: Clock, a: str, b: str) -> str:
 
 
 def _gaps_table(clock: Clock) -> Table:
-    rows = [[f"{a} – {b}", gap_cell(clock, a, b)] for a, b in clock.gaps]
+    rows = [[f"{a} – {b}", _gap_cell(clock, a, b)] for a, b in clock.gaps]
     return Table(["classes", "gap between their memorization"], rows)
 
 
