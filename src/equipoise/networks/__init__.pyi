@@ -14,3 +14,4 @@ from .heads import use_cosine_head as use_cosine_head
 from .imagenet_resnet import ImageNetResNet as ImageNetResNet
 from .mlp import MLP as MLP
 from .resnet import ResNet as ResNet
+from .wide_resnet import WideResNet as WideResNet

@@ -1,6 +1,5 @@
 from ._base import Preflight as Preflight
 from ._base import ProvenanceSampler as ProvenanceSampler
-from ._codec import TableCodec as TableCodec
 from .amdo import AMDO as AMDO
 from .autoencoder import AutoencoderOversampler as AutoencoderOversampler
 from .bagan import BAGAN as BAGAN

@@ -40,7 +40,6 @@ from .samplers import class_shares as class_shares
 from .samplers import effective_number_shares as effective_number_shares
 from .samplers import ratio_shares as ratio_shares
 from .steps import STEPS as STEPS
-from .steps import LossOfBatch as LossOfBatch
 from .steps import Outcome as Outcome
 from .steps import PlainStep as PlainStep
 from .steps import Step as Step
