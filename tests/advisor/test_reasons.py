@@ -9,7 +9,7 @@ import pytest
 from equipoise.advisor import Advisor
 from equipoise.advisor.page import build_report
 from equipoise.advisor.reasons import bad_slices, find_reasons
-from equipoise.datasets import Table
+from equipoise.datasets import DataTable
 
 
 def table(seed=0, n=1200, reversed_site=False):
@@ -105,7 +105,7 @@ def test_judged_on_the_future_the_models_of_the_past_are_asked():
 def test_misjudged_pictures_are_shown():
     rng = np.random.default_rng(0)
     X, y = rng.random((120, 16)), np.arange(120) % 3 == 0
-    rows = Table.from_arrays(X, y.astype(int))
+    rows = DataTable.from_arrays(X, y.astype(int))
     from dataclasses import replace
 
     pictures = replace(rows, image_shape=(4, 4, 1))

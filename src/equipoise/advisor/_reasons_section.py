@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from equipoise.advisor.reasons import Effect, Reasons, WorstError, written
-from equipoise.datasets import Table as DataTable
+from equipoise.datasets import DataTable
 from equipoise.report import (
     COLORS,
     Figure,
@@ -37,7 +37,7 @@ def reasons_section(reasons: Reasons, table: DataTable) -> Section:
     ----------
     reasons : Reasons
         From :func:`~equipoise.advisor.reasons.find_reasons`.
-    table : Table
+    table : DataTable
         The rows that the reasons speak of.
 
     Returns
