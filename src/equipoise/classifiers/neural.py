@@ -114,7 +114,7 @@ class NeuralClassifier(_NetworkClassifier):
         Show a progress bar; None for: if somebody is looking.
     recipe : {None, "equipoise"}
         Settings that the studies found best on long-tailed images, for all that is left at its default: LDAM with
-        weights deferred to the last fifth of the run, a normalizing head, and SGD. See ``docs/losses.md``.
+        weights deferred to the last fifth of the run, a normalizing head, and SGD. See ``docs/how-to/losses.md``.
 
     Attributes
     ----------

@@ -119,6 +119,13 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     _add_reading(add)
     add("--preset", choices=["tiny", "small", "paper"], help="size of the network (default: small)")
     add("--conditional", action="store_true", default=None, help="draw by class")
+    add("--label-dropout", type=float, metavar="SHARE",
+        help="labels hidden from a conditional model, so that it can be guided (default: 0)")  # fmt: skip
+    add("--average", type=float, metavar="DECAY", help="use a moving average of the weights, such as 0.999")
+    add("--device", choices=["cpu", "cuda", "mps", "auto"], help="where to train (default: cpu)")
+    add("--precision", choices=["32-true", "bf16-mixed", "16-mixed"], help="default: 32-true")
+    add("--assigner", choices=["convnet", "resnet18"], help="network that tells the classes of samples "
+        "(default: convnet)")  # fmt: skip
     add("--steps", type=int, metavar="N", help="training steps (default: 5000)")
     add("--batch-size", type=int, metavar="N", help="default: 64")
     add("--lr", type=float, help="default: 1e-3 tiny, 5e-4 small, 1e-4 paper")
@@ -316,6 +323,9 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
     return {
         "preset": args.preset,
         "conditional": args.conditional,
+        **{
+            key: getattr(args, key) for key in ("label_dropout", "average", "device", "precision", "assigner")
+        },
         "steps": args.steps,
         "batch_size": args.batch_size,
         "lr": args.lr,

@@ -36,6 +36,7 @@ from equipoise.datasets.mixtures import (
 )
 from equipoise.datasets.near_copies import describe_near_copies, find_near_copies
 from equipoise.datasets.profiles import PROFILES, class_counts
+from equipoise.datasets.raw_images import find_celeba_hair_files, find_imagenet100_files, load_svhn
 from equipoise.datasets.reading import read_table
 from equipoise.datasets.schema import Column, Schema
 from equipoise.datasets.table import Table
@@ -63,7 +64,9 @@ __all__ = [
     "exponential_counts",
     "find_anomaly_images",
     "find_binary_image_files",
+    "find_celeba_hair_files",
     "find_image_files",
+    "find_imagenet100_files",
     "find_near_copies",
     "gram_matrix",
     "imbalanced_indices",
@@ -79,6 +82,7 @@ __all__ = [
     "load_medmnist",
     "load_mnist",
     "load_mvtec_features",
+    "load_svhn",
     "load_wine_imbalanced",
     "make_gaussian_mixture",
     "make_imbalanced",

@@ -15,7 +15,7 @@ from torch import Tensor
 from equipoise._core.checks import check_choice, check_fraction, check_integer
 from equipoise._core.random import derive_seed
 from equipoise.generative.memorization import Neighbors, crossing_time, memorized_fraction, nearest_two
-from equipoise.generative.sampling import sample
+from equipoise.generative.sampling import denoiser_device, sample
 from equipoise.generative.schedule import NoiseSchedule
 from equipoise.training import Callback
 
@@ -314,15 +314,16 @@ def denoising_error(
 ) -> npt.NDArray[np.float64]:
     """Mean squared error of the predicted noise on given images, a class, at fixed times and noises."""
     labels = torch.as_tensor(np.asarray(codes, dtype=np.int64))
+    device = denoiser_device(network)
     generator = torch.Generator().manual_seed(0)
     total = torch.zeros(len(images), dtype=torch.float64)
     for _ in range(looks):
         t = torch.randint(1, schedule.steps + 1, (len(images),), generator=generator)
         noise = torch.randn(images.shape, generator=generator)
         noisy = schedule.add_noise(images, noise, t)
-        asked = (labels,) if getattr(network, "n_classes", 0) else ()
-        error = (network(noisy, t, *asked) - noise).square().flatten(1).mean(dim=1)
-        total += error.double() / looks
+        asked = (labels.to(device),) if getattr(network, "n_classes", 0) else ()
+        predicted = network(noisy.to(device), t.to(device), *asked).cpu()
+        total += (predicted - noise).square().flatten(1).mean(dim=1).double() / looks
     found = np.full(n_classes, np.nan)
     for label in range(n_classes):
         own = total[labels == label]

@@ -130,7 +130,7 @@ class AutoencoderOversampler(NeuralSampler):
 
     def _train(self, inputs: torch.Tensor, targets: torch.Tensor, seed: int) -> None:
         from equipoise.networks import Autoencoder
-        from equipoise.training import Checkpoint, ExponentialAverage, LearningRate, TensorData, make_fabric
+        from equipoise.training import Checkpoint, ExponentialAverage, LearningRate, TensorData
         from equipoise.training.autoencoder import Plan, train_autoencoder
         from equipoise.training.checkpoint import run_identity
 
@@ -164,7 +164,7 @@ class AutoencoderOversampler(NeuralSampler):
             weight_decay=self.weight_decay,
             seed=seed,
             callbacks=callbacks,
-            fabric=make_fabric(self.device, self.precision),
+            fabric=self._fabric(),
             verbose=self.verbose,
         )
         self.network_ = network.cpu().eval()

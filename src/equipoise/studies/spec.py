@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from equipoise._core.checks import check_choice
-from equipoise.studies.grid import Grid, Settings, expand, select
+from equipoise.studies.grid import Grid, Settings, change, expand, select
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,11 @@ class Spec:
         return (self.folder or Path()) / f"{stem}{'' if size == 'small' else f'-{size}'}.sqlite"
 
     def cells(
-        self, size: str = "small", only: Mapping[str, Sequence[str]] | None = None, **overrides: Any
+        self,
+        size: str = "small",
+        only: Mapping[str, Sequence[str]] | None = None,
+        changed: Mapping[str, Sequence[Any]] | None = None,
+        **overrides: Any,
     ) -> list[Settings]:
         """The settings of every cell at a size, or of those that ``only`` selects, checked.
 
@@ -111,6 +115,8 @@ class Spec:
             A size of the study.
         only : mapping of str to sequence of str, optional
             Only the cells with these settings.
+        changed : mapping of str to sequence, optional
+            Settings that take other values than the grid's, as :func:`run_study` says.
         **overrides : Any
             Settings to use instead of the grid's.
 
@@ -124,7 +130,7 @@ class Spec:
         cells = expand(self.grid, {**(chosen() if callable(chosen) else chosen), **overrides})
         if not cells:
             raise ValueError(f"study {self.name!r} has no cells at size {size!r}")
-        cells = select(cells, only or {})
+        cells = select(change(cells, changed or {}), only or {})
         if self.check is not None:
             self.check(cells)
         return cells

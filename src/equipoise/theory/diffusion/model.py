@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from equipoise._core.checks import FloatArray, check_array, check_positive
+from equipoise._core.checks import FloatArray, check_array, check_in_range, check_positive
 from equipoise._core.random import RandomState
 from equipoise.theory.diffusion.centroid_edges import extensive_edges
 from equipoise.theory.diffusion.centroids import solve_extensive
@@ -123,26 +123,32 @@ class RandomFeatures:
         if self.features_per_dim <= 1:
             raise ValueError(f"features_per_dim must exceed 1 (P > N), got {self.features_per_dim:g}")
 
-    def spectrum(self, grid: npt.ArrayLike) -> Spectrum:
+    def spectrum(self, grid: npt.ArrayLike, *, resolution: float = 0.0) -> Spectrum:
         """Density of the eigenvalues of the feature covariance U on a grid of λ (Eqs 114 and 107).
 
         Parameters
         ----------
-        grid : array-like
-            The eigenvalues λ at which to solve, in any order.
+        grid : array
+            Eigenvalues λ at which to solve, in any order.
+        resolution : float
+            Smooth the density over a share of λ: every eigenvalue counts as a Lorentz curve of the half-width
+            ``resolution``·λ. With extensive centroids the lowest eigenvalues sit on single neurons, and no
+            quadrature resolves their density on the real axis; smoothed over a few percent it is solved there too.
 
         Returns
         -------
         Spectrum
-            The spectrum with a status per point; a point that does not converge is flagged and NaN.
+            With a status for each point; a point that does not converge is flagged and nan.
         """
         lam = np.atleast_1d(check_array("grid", grid)).ravel()
+        width = float(check_in_range("resolution", resolution, 0, 1))
+        z = lam + 1j * width * np.abs(lam) if width else lam
         self._need_overparametrization()
         if not self.mixture.centered:
-            solved = solve_extensive(self, lam)
+            solved = solve_extensive(self, z)
             return assemble(lam, solved.g, solved.omega, solved.status, None, 0.0)
         model = self.centered_model
-        g, w, status, _ = solve_resolvents(model, lam - model.floor)
+        g, w, status, _ = solve_resolvents(model, z - model.floor)
         peak = model.peak_mass
         return assemble(lam, g, w, status, model.floor if peak > 0 else None, peak)
 
