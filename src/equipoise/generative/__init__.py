@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from equipoise.generative.assignment import Assigner
+    from equipoise.generative.audit import CopyAudit, audit_copies
     from equipoise.generative.clock import Clock, read_clock
     from equipoise.generative.ddpm import DDPM
     from equipoise.generative.folder import RunFolder
@@ -25,12 +26,14 @@ if TYPE_CHECKING:
 _HOMES = {
     "Assigner": "assignment",
     "Clock": "clock",
+    "CopyAudit": "audit",
     "DDPM": "ddpm",
     "MemorizationMonitor": "monitor",
     "NoiseSchedule": "schedule",
     "RunFolder": "folder",
     "Window": "monitor",
     "agreement": "gap_figures",
+    "audit_copies": "audit",
     "crossing_time": "memorization",
     "evening_shares": "theory_advice",
     "memorized_fraction": "memorization",
@@ -46,11 +49,13 @@ __all__ = [
     "DDPM",
     "Assigner",
     "Clock",
+    "CopyAudit",
     "MemorizationMonitor",
     "NoiseSchedule",
     "RunFolder",
     "Window",
     "agreement",
+    "audit_copies",
     "crossing_time",
     "evening_shares",
     "memorized_fraction",
