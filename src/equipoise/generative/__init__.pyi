@@ -1,4 +1,6 @@
 from .assignment import Assigner as Assigner
+from .audit import CopyAudit as CopyAudit
+from .audit import audit_copies as audit_copies
 from .clock import Clock as Clock
 from .clock import read_clock as read_clock
 from .ddpm import DDPM as DDPM

@@ -207,7 +207,18 @@ def _advised(
 
 
 def in_words(clock: Clock) -> list[str]:
-    """The reading in plain sentences: who comes first, the window, which checkpoint."""
+    """The reading in plain sentences: who comes first, the window, which checkpoint.
+
+    Parameters
+    ----------
+    clock : Clock
+        The reading.
+
+    Returns
+    -------
+    list of str
+        The sentences.
+    """
     return [_first_in_words(clock), _window_in_words(clock), _advice_in_words(clock)]
 
 

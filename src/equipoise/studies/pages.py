@@ -41,6 +41,20 @@ def write_pages(
     """Write ``NAME.html``, ``NAME.md`` and their pictures for every study in a store.
 
     ``spec`` describes the study of its name; others are looked for by :func:`~equipoise.studies.named_spec`.
+
+    Parameters
+    ----------
+    store_path : path
+        The store.
+    folder : path
+        Where to write.
+    spec : Spec, optional
+        The study; by default it is found by its name.
+
+    Returns
+    -------
+    list of Path
+        The files that were written.
     """
     written: list[Path] = []
     with Store(store_path, read_only=True) as store:
