@@ -27,7 +27,7 @@ LIMITS = {
     },
     (128, 10_000): {"logit_adjusted": 1.6, "nenum": 5.0, "combined": 12.0},
 }  # fmt: skip
-ROUNDS = {4096: 15, 128: 60}
+ROUNDS = {4096: 15, 128: 400}
 CASES = [(*size, name, limit) for size, limits in LIMITS.items() for name, limit in limits.items()]
 
 
