@@ -26,6 +26,7 @@ class ImageFiles:
     Parameters
     ----------
     paths : sequence of paths
+        The files, one a row.
     side : int
         Height and width that pictures are scaled to.
     color : bool
@@ -57,7 +58,18 @@ class ImageFiles:
         return ImageFiles([self.paths[row] for row in chosen], self.side, self.color)
 
     def read(self, rows: npt.ArrayLike) -> npt.NDArray[np.uint8]:
-        """The pixels of some rows, (n, channels, height, width)."""
+        """The pixels of some rows, (n, channels, height, width).
+
+        Parameters
+        ----------
+        rows : array of int
+            Row numbers.
+
+        Returns
+        -------
+        array of uint8
+            The pixels.
+        """
         found = np.asarray(rows, dtype=np.int64)
         out = np.zeros((len(found), *self.shape[1:]), dtype=np.uint8)
         for place, row in enumerate(found.tolist()):
@@ -112,7 +124,10 @@ def find_image_files(
 
     Returns
     -------
-    ImageFiles, array of labels
+    ImageFiles
+        The pictures.
+    array
+        Their labels.
 
     Raises
     ------
