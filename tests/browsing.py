@@ -33,6 +33,7 @@ def launched() -> Iterator[Any]:
 def visiting(browser: Any, path: Path, width: int = 1280, height: int = 900, **options: Any) -> Iterator[Any]:
     """A page with ``said`` (console and errors) and ``asked`` (addresses requested)."""
     context = browser.new_context(viewport={"width": width, "height": height}, offline=True, **options)
+    context.set_default_timeout(180_000)  # a busy machine is slow, not wrong
     opened = context.new_page()
     opened.said, opened.asked = [], []
     opened.on("console", lambda message: opened.said.append(message.text))

@@ -61,7 +61,7 @@ def _importance(reasons: Reasons) -> list[Any]:
     )
     text += (
         " Each column in turn was given the values of other rows; the bars show by how much that makes the log "
-        "loss of rows that were not trained on worse, with 95 % intervals. An interval that reaches zero means "
+        "loss of rows that were not trained on worse, with 95% intervals. An interval that reaches zero means "
         "that the column may not matter. Columns that say the same thing share their importance."
     )
     items = [
@@ -155,7 +155,9 @@ def _pictures(errors: list[WorstError], table: DataTable) -> Gallery | None:
         file = io.BytesIO()
         Image.fromarray(pixels.squeeze(axis=2) if pixels.shape[2] == 1 else pixels).save(file, format="PNG")
         truth, called = _short(table.classes[error.truth]), _short(table.classes[error.called])
-        items.append((file.getvalue(), f"{truth}, called {called} ({error.probability:.1%} for {truth})"))
+        items.append(
+            (file.getvalue(), f"{truth}, called {called}; probability of {truth}: {error.probability:.1%}")
+        )
     return Gallery(items, "The surest errors among the pictures that were not trained on")
 
 
@@ -180,7 +182,7 @@ def _slices(reasons: Reasons, table: DataTable) -> list[Any]:
     ]  # fmt: skip
     formats = {columns[2]: ".1%", columns[3]: ".1%", columns[4]: ".3f", columns[5]: ".3f"}
     text = (
-        "On these groups of rows the model is credibly worse than its own probabilities say (95 % confidence for "
+        "On these groups of rows the model is credibly worse than its own probabilities say (95% confidence for "
         "all groups together). Check its calls there before relying on them, or collect more such rows."
     )
     return [

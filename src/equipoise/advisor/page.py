@@ -40,7 +40,7 @@ from equipoise.report import (
 )
 
 NAMES = {
-    "balanced_accuracy": "balanced accuracy", "average_precision": "average precision", "cost": "cost a case",
+    "balanced_accuracy": "balanced accuracy", "average_precision": "average precision", "cost": "cost per case",
     "brier": "Brier score", "log_loss": "log loss", "recall": "recall", "precision": "precision",
     "specificity": "specificity", "f1": "F1", "macro_f1": "macro F1", "alerts": "share of alerts",
 }  # fmt: skip
@@ -66,7 +66,8 @@ def build_report(
     ]
     counts = table.counts
     question = f"Is it “{table.classes[1]}”?" if table.binary else f"Which {table.target}?"
-    ratio = f"{counts.max() / max(counts.min(), 1):.0f} to 1"
+    times = counts.max() / max(counts.min(), 1)
+    ratio = f"{times:.0f} to 1" if times >= 10 else f"{times:.2g} to 1"
     return Report(
         f"{table.name}: a decision", sections,
         subtitle=f"{question} {table.n_rows:,} rows, {table.n_classes} classes, imbalance {ratio}.",
@@ -101,10 +102,6 @@ def report_data(
     }
 
 
-def _interval(figure: DecisionFigure) -> Interval:
-    return Interval(figure.value, figure.low, figure.high)
-
-
 def _label(advisor: Advisor, name: str) -> str:
     return CONSTANT.get(name) or str(advisor.leaderboard_.loc[name, "treatment"])
 
@@ -113,7 +110,7 @@ def _summary(advisor: Advisor, table: DataTable, diagnosis: Diagnosis | None, ou
     point, verdict = advisor.operating_point_, advisor.verdict_
     first = f"Use {_label(advisor, verdict.recommended)}"
     if point.threshold is not None and not point.decision.wish.by_row:
-        first += f" and raise an alert from a probability of {100 * point.threshold:.2g} % on"
+        first += f" and raise an alert at a probability of {100 * point.threshold:.2g}% or more"
     parts = [
         ("What it is for", _purpose(advisor)),
         ("What it will do", _will_do(advisor, table)),
@@ -170,18 +167,23 @@ def _will_do(advisor: Advisor, table: DataTable) -> str:
         f"{_of_hundred(precision)} are right; it raises {10_000 * alerts.value:,.0f} alerts in 10,000 cases."
     )
     if "cost" in figures:
-        best = (
-            advisor.leaderboard_.loc[[NEVER, ALWAYS], "cost"].min()
-            if NEVER in advisor.leaderboard_.index
-            else np.nan
-        )
         text += f" A case costs {figures['cost'].value:.3g} on average"
-        text += (
-            f"; the better of always and never raising an alert costs {best:.3g}."
-            if np.isfinite(best)
-            else "."
-        )
+        plain = _constant_cost(advisor)
+        if plain is not None:
+            text += f"; the better of always and never raising an alert costs {plain:.3g}"
+        text += "."
     return text
+
+
+def _constant_cost(advisor: Advisor) -> float | None:
+    """What a case costs if the same is always done, whichever is cheaper."""
+    decision, board = advisor.operating_point_.decision, advisor.leaderboard_
+    costs = decision.wish.cost_table(len(decision.prior))
+    if costs is not None:
+        return float((decision.prior @ costs).min())
+    return (
+        float(board.loc[[NEVER, ALWAYS], "cost"].min()) if "cost" in board and NEVER in board.index else None
+    )
 
 
 def _of_hundred(figure: DecisionFigure) -> str:
@@ -196,7 +198,7 @@ def _how_sure(advisor: Advisor) -> str:
     )
     if verdict.alternative:
         text += (
-            f" The simplest model that comes near is {_label(advisor, verdict.alternative)}: its "
+            f" The simplest model that does about as well is {_label(advisor, verdict.alternative)}: its "
             f"{NAMES[verdict.metric]} is worse by {abs(verdict.difference):.3f} "
             f"({verdict.low:.3f} to {verdict.high:.3f})"
             + (", which may be chance." if verdict.low <= 0 else ".")
@@ -206,6 +208,8 @@ def _how_sure(advisor: Advisor) -> str:
 
 def _not_tried(advisor: Advisor) -> str:
     missed = _grouped(advisor)
+    if advisor.treatments is not None:
+        missed.insert(0, "Only the treatments that were asked for were tried.")
     sampled = [n for n in advisor.notes_ if n.startswith(("Treatments were compared", "The delivered model"))]
     return " ".join([*(missed or ["Everything that applies to this table was tried."]), *sampled])
 
@@ -222,14 +226,18 @@ def _operating(advisor: Advisor, out: str) -> Section:
     point, labels = advisor.operating_point_, [str(label) for label in advisor._labels]
     wish = point.decision.wish
     table = Table(
-        ["Figure", "Value in a fresh batch", "In the long run"],
-        [[NAMES.get(k, k), _interval(v), Interval(v.value, *v.long_run)] for k, v in point.figures.items()],
-        formats={"Value in a fresh batch": ".3f", "In the long run": ".3f"},
-        caption=f"What the decision for {point.wish} does to rows that were not trained on, with 95 % intervals.",
-    )  # fmt: skip
+        ["Figure", "Value", "Range in a fresh batch", "Range in the long run"],
+        [
+            [NAMES.get(k, k), v.value, f"{v.low:.3f} to {v.high:.3f}", "{:.3f} to {:.3f}".format(*v.long_run)]
+            for k, v in point.figures.items()
+        ],
+        formats={"Value": ".3f"},
+        caption=f"What the decision for {point.wish} does to rows that were not trained on, with 95% ranges. A "
+        "fresh batch is half as large as your table.",
+    )
     blocks: list[Any] = []
     if not wish.by_row:
-        cost = wish.cost_table(len(labels)) if wish.objective == "cost" else None
+        cost = wish.cost_table(len(labels))
         blocks.append(
             LiveOperatingPoint(
                 advisor.held_out_, advisor.truth_, labels, advisor.data_prior_, point.decision, cost=cost,
@@ -256,9 +264,9 @@ def _treatments(advisor: Advisor) -> Section:
     rows, stacked = [], ENSEMBLE in board.index
     for name, row in board.iterrows():
         cells = [_two_errors(row, m) for m in metrics]
-        rows.append(
-            [_label(advisor, str(name)), *cells, row["seconds"], *([row["weight"]] if stacked else [])]
-        )
+        fitted = name not in (ENSEMBLE, *CONSTANT)
+        own = [row["seconds"], *([row["weight"]] if stacked else [])]
+        rows.append([_label(advisor, str(name)), *cells, *(own if fitted else [None] * len(own))])
     columns = ["Treatment", *(NAMES[m] for m in metrics), "seconds", *([WEIGHT] if stacked else [])]
     formats = {NAMES[m]: ".3f" for m in metrics} | {"seconds": ".1f", WEIGHT: ".2f"}
     emphasis = [list(board.index).index(verdict.recommended)]
@@ -266,14 +274,13 @@ def _treatments(advisor: Advisor) -> Section:
     ranking = [(_label(advisor, n), _two_errors(board.loc[n], verdict.metric)) for n in shown]
     text = (
         "Every treatment was fitted on the same folds and judged on rows that it did not see, with probabilities "
-        "corrected to the class shares of the data and a threshold chosen on other folds. Intervals are two "
-        "standard errors over folds to either side."
+        "corrected to the class shares of the data. Ranges are two standard errors over the folds to either side."
     )
     if stacked:
         text += " The ensemble weighs the treatments by what they add to each other."
     blocks: list[Any] = [
         Text(text),
-        Ranking(ranking, f"{NAMES[verdict.metric]} of every treatment".capitalize()),
+        Ranking(ranking, f"{NAMES[verdict.metric]} of every treatment".capitalize(), from_zero=False),
     ]
     blocks.append(Table(columns, rows, formats=formats, emphasis=emphasis))
     if advisor.left_out_:
@@ -309,7 +316,9 @@ def _data(advisor: Advisor, table: DataTable) -> Section:
     blocks: list[Any] = [Text(f"Read from {table.name}; the target is “{table.target}”.")]
     blocks += [Note(note) for note in table.notes]
     rows = [[c.name, c.kind, c.dtype] for c in table.schema.columns[:200]]
-    blocks.append(Details("Columns", [Table(["column", "kind", "dtype"], rows, caption="The first 200.")]))
+    blocks.append(
+        Details("Columns", [Table(["column", "kind", "stored as"], rows, caption="The first 200.")])
+    )
     blocks.append(
         Details("Versions", [Table(["package", "version"], [[k, v] for k, v in versions().items()])])
     )

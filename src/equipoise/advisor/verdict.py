@@ -11,7 +11,8 @@ from scipy import stats
 from sklearn.metrics import average_precision_score
 
 from equipoise._core.checks import FloatArray, IntArray
-from equipoise.metrics import Decision, UnmetWish, Wish, choose_decision
+from equipoise._core.priors import correct_prior
+from equipoise.metrics import Decision, Wish, choose_decision
 from equipoise.metrics.wishes import RowCosts
 
 ENSEMBLE = "ensemble"
@@ -45,26 +46,10 @@ class HeldOut:
     def calls(
         self, proba: FloatArray, wish: Wish, prior: FloatArray | None = None
     ) -> tuple[Decision, IntArray]:
-        """The decision on all rows, and calls of every row by a decision that was chosen on the other folds."""
+        """The decision, and what it calls every row: the very rule that ``predict`` follows."""
         decision = choose_decision(proba, self.y, wish, data_prior=self.data_prior, prior=prior)
-        calls = np.empty(len(self.y), dtype=np.int64)
-        blocks = np.unique(self.block)
-        for b in blocks:
-            out = self.block == b
-            fit = ~out if len(blocks) > 1 else out
-            try:
-                own = choose_decision(proba[fit], self.y[fit], wish, data_prior=self.data_prior, prior=prior)
-            except UnmetWish:  # what all rows promise, a part of them may not
-                own = decision
-            costs = None if self.row_costs is None else (self.row_costs[0][out], self.row_costs[1][out])
-            calls[out] = own.codes(_at_prior(proba[out], self.data_prior, own.prior), costs)
-        return decision, calls
-
-
-def _at_prior(proba: FloatArray, given: FloatArray, wanted: FloatArray) -> FloatArray:
-    from equipoise._core.priors import correct_prior
-
-    return correct_prior(proba, given, wanted)
+        corrected = correct_prior(proba, self.data_prior, decision.prior)
+        return decision, decision.codes(corrected, self.row_costs)
 
 
 def mean_average_precision(y: IntArray, proba: FloatArray, weight: FloatArray | None = None) -> float:
@@ -95,7 +80,7 @@ def score_rows(
         "brier": float(np.average(squares, weights=w)),
         "log_loss": float(np.average(-np.log(np.clip(p[np.arange(len(y)), y], 1e-15, 1)), weights=w)),
     }
-    costs = decision.wish.cost_table(p.shape[1]) if decision.wish.objective == "cost" else None
+    costs = decision.wish.cost_table(p.shape[1])
     if rows.row_costs is not None:
         alarm, miss = rows.row_costs[0][index], rows.row_costs[1][index]
         paid = np.where((y == 0) & (called == 1), alarm, 0) + np.where((y == 1) & (called == 0), miss, 0)
@@ -201,7 +186,7 @@ def _judge(
         return Verdict(best, metric)
     difference = float(values[best] - values[simple])
     loss = board["log_loss"]
-    if difference <= TIE and loss[simple] <= LEVEL * loss[best]:
+    if abs(difference) <= TIE and loss[simple] <= LEVEL * loss[best]:
         return Verdict(simple, metric)
     low, high = _paired(sign, by_fold, best, simple, 0.975)
     middle = (low + high) / 2

@@ -1,4 +1,4 @@
-"""The sentences and figures of the diagnosis: one function a question, from its numbers to words and blocks."""
+"""The sentences and figures of the diagnosis: one function per question, from its numbers to words and blocks."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def _leakage(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> Render
 def _folds(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> Rendered:
     text = (
         f"With 5 folds each test fold has about {v['per_fold']} of {sample.label(sample.rare)}, so that a recall "
-        f"moves in steps of {1 / max(v['per_fold'], 1):.2g} there; over all folds a recall of 80 % is known to "
+        f"moves in steps of {1 / max(v['per_fold'], 1):.2g} there; over all folds a recall of 80% is known to "
         f"±{1.96 * v['recall_error']:.1%}."
     )
     if v["per_fold"] < 10:
@@ -269,7 +269,7 @@ def _learning_curve(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) ->
     spread = np.array([scores[sizes == n].std(ddof=1) / np.sqrt((sizes == n).sum()) for n in unique])
     hover = "%{x} rare rows: %{y:.3f}<extra></extra>"
     band = scatter(x=np.concatenate([at, at[::-1]]), y=np.concatenate([shown["high"], shown["low"][::-1]]),
-                   fill="toself", fillcolor=COLORS["soft"], line={"width": 0}, name="95 % band",
+                   fill="toself", fillcolor=COLORS["soft"], line={"width": 0}, name="95% band",
                    hoverinfo="skip")  # fmt: skip
     line = scatter(x=at, y=shown["middle"], mode="lines", name="fit", hovertemplate=hover,
                    line={"color": COLORS["accent"], "dash": "dash"})  # fmt: skip

@@ -50,13 +50,43 @@ class Decision:
 
     @classmethod
     def at_threshold(cls, threshold: float, prior: npt.ArrayLike, wish: Wish | None = None) -> Decision:
-        """The rule that calls a row positive from a probability of ``threshold`` on."""
+        """The rule that calls a row positive from a probability of ``threshold`` on.
+
+        Parameters
+        ----------
+        threshold : float
+            The least probability of the positive class that is called positive.
+        prior : array of shape (2,)
+            The class shares at which the probabilities are given.
+        wish : Wish, optional
+            What the rule was chosen for.
+
+        Returns
+        -------
+        Decision
+            The rule.
+        """
         losses = np.array([[0.0, threshold], [1.0 - threshold, 0.0]])
         return cls(losses, check_distribution("prior", prior), wish or Wish())
 
     @classmethod
     def by_weights(cls, weights: npt.ArrayLike, prior: npt.ArrayLike, wish: Wish | None = None) -> Decision:
-        """The rule that calls the class of the largest probability times weight."""
+        """The rule that calls the class of the largest probability times weight.
+
+        Parameters
+        ----------
+        weights : array of shape (classes,)
+            One weight per class.
+        prior : array of shape (classes,)
+            The class shares at which the probabilities are given.
+        wish : Wish, optional
+            What the rule was chosen for.
+
+        Returns
+        -------
+        Decision
+            The rule.
+        """
         w = np.asarray(weights, dtype=np.float64)
         return cls(w[:, None] * (1 - np.eye(len(w))), check_distribution("prior", prior), wish or Wish())
 
@@ -74,8 +104,14 @@ class Decision:
         Parameters
         ----------
         proba : array of shape (rows, classes)
+            Class probabilities at ``prior``.
         row_costs : pair of arrays, optional
             The cost of a false alarm and of a miss of every row, for a wish with a cost by row.
+
+        Returns
+        -------
+        array of int of shape (rows,)
+            The class code of each row.
         """
         p = np.asarray(proba, dtype=np.float64)
         if row_costs is not None:
@@ -104,19 +140,22 @@ def choose_decision(
     truth : array of int
         Class codes.
     wish : Wish
+        What the decision should achieve.
     data_prior : array, optional
         The class shares at which ``proba`` is given; by default those of ``truth``.
     prior : array, optional
         The class shares where the decision will be used; by default ``data_prior``.
     calibrated : bool
-        Whether ``proba`` can be taken at its word. Then a cost or balanced accuracy needs no search: the
-        threshold follows from the costs and the prior (Elkan 2001, Eq 2), which is steadier than the best
-        threshold found on few positives. Otherwise the threshold is searched on the held-out rows, each
-        weighted by ``prior / data_prior`` of its class.
+        Whether ``proba`` can be taken at its word. Then a cost, balanced accuracy or F-beta needs no search among
+        the labels: the threshold follows from the costs and the prior (Elkan 2001, Eq 2), or from the probabilities
+        alone (Lipton et al. 2014), which is steadier than the best threshold found on few positives, and what the
+        same rows then say about it is not flattered by the choice. Otherwise the threshold is searched on the
+        held-out rows, each weighted by ``prior / data_prior`` of its class.
 
     Returns
     -------
     Decision
+        The rule, which remembers the wish and the prior.
 
     Raises
     ------
@@ -133,8 +172,10 @@ def choose_decision(
     p = correct_prior(p, given, wanted)
     n = p.shape[1]
     costs = wish.cost_table(n)
-    if n != 2 and (wish.objective in ("recall", "precision", "alerts", "f_beta") or wish.by_row):
+    if n != 2 and (wish.objective not in ("balanced_accuracy", "cost") or wish.by_row):
         raise ValueError(f"{wish.words} needs two classes, got {n}: name one with positive")
+    if wish.objective == "threshold":
+        return Decision.at_threshold(wish.level or 0.0, wanted, wish)
     if wish.by_row:
         return Decision.at_threshold(0.5, wanted, wish)
     if wish.objective == "recall":
@@ -143,8 +184,9 @@ def choose_decision(
         return Decision.at_threshold(_precision_threshold(p[:, 1], y, wanted, wish), wanted, wish)
     if wish.objective == "alerts":
         return Decision.at_threshold(_alert_threshold(p[:, 1], y, wanted, wish), wanted, wish)
-    if wish.objective == "f_beta":
-        return Decision.at_threshold(_search_threshold(p[:, 1], y, wanted, wish), wanted, wish)
+    if wish.objective == "f_beta" and calibrated:
+        weight = _row_weights(np.asarray(proba, dtype=np.float64), y, given, wanted)
+        return Decision.at_threshold(_f_threshold(p[:, 1], weight, wish.beta), wanted, wish)
     if calibrated:
         losses = (1 - np.eye(n)) / np.maximum(wanted, 1e-12)[:, None] if costs is None else costs
         return Decision(losses, wanted, wish)
@@ -228,6 +270,25 @@ def _alert_threshold(score: FloatArray, y: IntArray, prior: FloatArray, wish: Wi
     return float(thresholds[np.flatnonzero(called <= share + 1e-12)[0]])
 
 
+def _row_weights(proba: FloatArray, y: IntArray, given: FloatArray, wanted: FloatArray) -> FloatArray:
+    """How many rows at the wanted prior each held-out row stands for, from its probabilities at ``given``."""
+    seen = np.bincount(y, minlength=len(given)) / len(y)
+    known = np.maximum(given, 1e-12)
+    return (proba @ (wanted / known)) / np.maximum(proba @ (seen / known), 1e-12)
+
+
+def _f_threshold(score: FloatArray, weight: FloatArray, beta: float) -> float:
+    """The threshold of the best F-beta that the probabilities themselves expect.
+
+    A row is worth calling if its probability is at least F / (1 + β²), where F is the best F-beta there is
+    (Lipton, Elkan & Naryanaswamy 2014, "Optimal thresholding of classifiers to maximize F1 measure", Theorem 1).
+    """
+    order = np.argsort(-score, kind="stable")
+    p, w = score[order], weight[order]
+    expected = (1 + beta**2) * np.cumsum(w * p) / np.maximum(beta**2 * np.sum(w * p) + np.cumsum(w), 1e-300)
+    return float(min(expected.max() / (1 + beta**2), 1.0))
+
+
 def _search_threshold(score: FloatArray, y: IntArray, prior: FloatArray, wish: Wish) -> float:
     """The threshold of least loss on the held-out rows; of near-ties the one in the flattest surroundings.
 
@@ -282,6 +343,24 @@ def binomial_interval(
 ) -> tuple[FloatArray, FloatArray]:
     """The exact interval of a share (Clopper & Pearson 1934, Biometrika 26).
 
+    Parameters
+    ----------
+    hits : array-like
+        The number of successes.
+    trials : array-like
+        The number of trials.
+    confidence : float
+        The least probability that the interval covers the true share.
+
+    Returns
+    -------
+    array
+        The lower bounds.
+    array
+        The upper bounds.
+
+    Examples
+    --------
     >>> low, high = binomial_interval(29, 29)
     >>> round(float(low), 3), float(high)
     (0.881, 1.0)
@@ -300,6 +379,7 @@ class DecisionFigure:
     Attributes
     ----------
     value : float
+        The figure on the held-out rows.
     low, high : float
         Where it will lie on a fresh batch of rows, half as many as were held out, in 95 % of such batches.
     long_run : tuple of float
@@ -319,9 +399,10 @@ class Judgment:
     Attributes
     ----------
     decision : Decision
+        The rule that was judged.
     figures : dict of str to DecisionFigure
         Balanced accuracy; with two classes recall, specificity, precision, F1 and alerts (the share of rows
-        called positive); with many the recall of every class and macro F1; the cost a row where one is known.
+        called positive); with many the recall of every class and macro F1; the cost per row where one is known.
     confusion : array of shape (classes, classes)
         Held-out rows by truth and call.
     """
@@ -348,7 +429,6 @@ def judge_decision(
     *,
     data_prior: npt.ArrayLike | None = None,
     row_costs: RowCosts | None = None,
-    called: npt.ArrayLike | None = None,
     confidence: float = 0.95,
     random_state: int = 0,
 ) -> Judgment:
@@ -361,28 +441,26 @@ def judge_decision(
     Parameters
     ----------
     decision : Decision
+        The rule to judge.
     proba, truth : arrays
         Held-out probabilities at ``data_prior`` and class codes.
     data_prior : array, optional
         By default the shares of ``truth``.
     row_costs : pair of arrays, optional
         For a wish with a cost by row.
-    called : array of int, optional
-        The calls that were made, where they come from decisions chosen fold by fold; by default
-        ``decision.codes``.
     confidence : float
+        Of the ranges and the intervals.
     random_state : int
         Of the draws.
 
     Returns
     -------
     Judgment
+        The decision with its figures, their ranges and the confusion of classes.
     """
     p, y, given, _ = _checked(proba, truth, data_prior, None)
     n = p.shape[1]
-    if called is None:
-        called = decision.codes(correct_prior(p, given, decision.prior), row_costs)
-    calls = np.asarray(called, dtype=np.int64)
+    calls = decision.codes(correct_prior(p, given, decision.prior), row_costs)
     confusion = np.bincount(y * n + calls, minlength=n * n).reshape(n, n)
     rng = np.random.default_rng(random_state)
     draws = 4000 if n <= 10 else 400
@@ -397,7 +475,7 @@ def judge_decision(
         ],
         axis=1,
     )
-    costs = decision.wish.cost_table(n) if decision.wish.objective == "cost" else None
+    costs = decision.wish.cost_table(n)
     values = _figures((confusion / np.maximum(size, 1)[:, None])[None], decision.prior, costs)
     far, near = _figures(long_run, decision.prior, costs), _figures(fresh, decision.prior, costs)
     tails = [(1 - confidence) / 2, (1 + confidence) / 2]

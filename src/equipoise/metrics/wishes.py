@@ -11,7 +11,7 @@ import numpy as np
 from equipoise._core.checks import FloatArray, check_fraction
 from equipoise.metrics._inputs import check_costs
 
-OBJECTIVES = ("balanced_accuracy", "cost", "recall", "precision", "alerts", "f_beta")
+OBJECTIVES = ("balanced_accuracy", "cost", "recall", "precision", "alerts", "f_beta", "threshold")
 RowCosts = tuple[FloatArray, FloatArray]
 
 
@@ -26,16 +26,22 @@ class Wish:
     Attributes
     ----------
     objective : str
-        One of ``"balanced_accuracy"``, ``"cost"``, ``"recall"``, ``"precision"``, ``"alerts"``, ``"f_beta"``.
+        One of ``"balanced_accuracy"``, ``"cost"``, ``"recall"``, ``"precision"``, ``"alerts"``, ``"f_beta"``,
+        ``"threshold"``.
     level : float, optional
-        The least recall or precision, or the largest share (below 1) or number of alerts.
+        The least recall or precision, the largest share (below 1) or number of alerts, or the threshold.
     beta : float
         The weight of recall in F-beta.
     cost : mapping or array, optional
-        ``{"fp": 1, "fn": 20}``, where a value may name a column with one cost a row, or a table
+        ``{"fp": 1, "fn": 20}``, where a value may name a column with one cost per row, or a table
         ``cost[truth, call]``.
     confidence : float
         How sure a promised recall or precision has to be.
+
+    Examples
+    --------
+    >>> Wish.make(alerts=50).words
+    'at most 50 alerts'
     """
 
     objective: str = "balanced_accuracy"
@@ -53,6 +59,7 @@ class Wish:
         precision: float | None = None,
         alerts: float | None = None,
         beta: float | None = None,
+        threshold: float | None = None,
         confidence: float = 0.95,
     ) -> Wish:
         """A wish from at most one of its options; with none, balanced accuracy.
@@ -67,30 +74,41 @@ class Wish:
             At most this share of the rows (below 1), or this many of as many rows as are held out.
         beta : float, optional
             The best F-beta.
+        threshold : float, optional
+            This threshold, whatever it does; a ``cost`` beside it says what its errors cost.
         confidence : float
             For ``recall`` and ``precision``.
 
         Returns
         -------
         Wish
+            The wish.
+
+        Raises
+        ------
+        ValueError
+            If more than one option is given, or one is out of range.
 
         Examples
         --------
         >>> Wish.make(recall=0.9).words
-        'a recall of at least 90 % (95 % sure)'
+        'a recall of at least 90% (95% sure)'
         >>> Wish.make(recall=90)
         Traceback (most recent call last):
         ...
-        ValueError: recall must lie between 0 and 1, got 90: write 0.9 for 90 %
+        ValueError: recall must lie between 0 and 1, got 90: write 0.9 for 90%
         """
         options = {"cost": cost, "recall": recall, "precision": precision, "alerts": alerts, "beta": beta}
+        if threshold is not None:
+            del options["cost"]
+            options["threshold"] = threshold
         given = [name for name, value in options.items() if value is not None]
         if len(given) > 1:
             raise ValueError(f"a decision follows one wish, got {' and '.join(given)}: give one of them")
         check_fraction("confidence", confidence)
         for name, value in (("recall", recall), ("precision", precision)):
             if value is not None and not 0 < value < 1:
-                hint = f": write {value / 100:g} for {value:g} %" if 1 < value <= 100 else ""
+                hint = f": write {value / 100:g} for {value:g}%" if 1 < value <= 100 else ""
                 raise ValueError(f"{name} must lie between 0 and 1, got {value:g}{hint}")
             if value is not None:
                 return cls(name, float(value), confidence=confidence)
@@ -102,7 +120,12 @@ class Wish:
             if not beta > 0:
                 raise ValueError(f"beta must be positive, got {beta:g}")
             return cls("f_beta", beta=float(beta))
-        return cls() if cost is None else cls("cost", cost=_read_cost(cost))
+        costs = None if cost is None else _read_cost(cost)
+        if threshold is not None:
+            if not 0 <= threshold <= 1:
+                raise ValueError(f"a threshold must be a probability, got {threshold:g}")
+            return cls("threshold", float(threshold), cost=costs)
+        return cls() if costs is None else cls("cost", cost=costs)
 
     @property
     def by_row(self) -> bool:
@@ -125,21 +148,39 @@ class Wish:
                 return f"the least cost (a false alarm costs {alarm}, a miss {miss})"
             return "the least cost by the cost table"
         if self.objective in ("recall", "precision"):
-            sure = f"({100 * self.confidence:g} % sure)"
-            return f"a {self.objective} of at least {100 * (self.level or 0):g} % {sure}"
+            sure = f"({100 * self.confidence:g}% sure)"
+            return f"a {self.objective} of at least {100 * (self.level or 0):g}% {sure}"
         if self.objective == "alerts":
             level = self.level or 0
             return (
-                f"alerts on at most {100 * level:g} % of the rows"
+                f"alerts on at most {100 * level:g}% of the rows"
                 if level < 1
                 else f"at most {level:g} alerts"
             )
+        if self.objective == "threshold":
+            return "the threshold that was set"
         if self.objective == "f_beta":
             return "the best F1" if self.beta == 1 else f"the best F-beta with beta {self.beta:g}"
         return "the best balanced accuracy"
 
     def cost_table(self, n_classes: int) -> FloatArray | None:
-        """``cost[truth, call]``, or ``None`` for another wish or a cost by row."""
+        """``cost[truth, call]``, or ``None`` for another wish or a cost by row.
+
+        Parameters
+        ----------
+        n_classes : int
+            The number of classes.
+
+        Returns
+        -------
+        array of shape (classes, classes) or None
+            The costs.
+
+        Raises
+        ------
+        ValueError
+            If the costs do not fit the number of classes.
+        """
         if self.cost is None or self.by_row:
             return None
         if isinstance(self.cost, Mapping):
@@ -152,7 +193,25 @@ class Wish:
         return check_costs(self.cost, n_classes)
 
     def row_costs(self, columns: Mapping[str, Any], n_rows: int) -> RowCosts | None:
-        """Costs of a false alarm and a miss of every row, from the columns that the wish names."""
+        """Costs of a false alarm and a miss of every row, from the columns that the wish names.
+
+        Parameters
+        ----------
+        columns : mapping of str to array
+            The table's columns with costs.
+        n_rows : int
+            The number of rows.
+
+        Returns
+        -------
+        pair of arrays or None
+            The costs of false alarms and of misses; ``None`` for a wish without costs by row.
+
+        Raises
+        ------
+        ValueError
+            If a column is absent, or holds a cost that is negative or not finite.
+        """
         if not self.by_row:
             return None
         assert isinstance(self.cost, Mapping)

@@ -12,7 +12,7 @@ from equipoise.networks.encoders import encoder
 class ConvexGenerator(nn.Module):
     """GAMO's generator: noise and class to a softmax over all points of that class, hence a convex mix of them.
 
-    A trunk that the classes share (the conditional transient mapping unit) feeds one output layer a class (its
+    A trunk that the classes share (the conditional transient mapping unit) feeds one output layer per class (its
     instance generation unit).
     """
 

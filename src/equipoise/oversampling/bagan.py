@@ -25,23 +25,31 @@ class BAGAN(NeuralSampler):
 
     Parameters
     ----------
-    sampling_strategy, on_low_quality, random_state
+    sampling_strategy : str, float, dict or callable
         As in :class:`ProvenanceSampler`.
     image_shape : tuple, optional
         Images are scaled to [−1, 1]; None for tables.
     latent : int
+        The width of the latent space.
     widths : sequence of int
         Channels of the encoder's convolutions (widths of its layers for tables); the decoder mirrors them.
     pretrain_epochs, epochs : int
         Of the auto-encoder, and of the play.
     batch_size : int
+        The rows of a batch.
     lr : float
         Of Adam (β₁ = 0.5) in the play; the auto-encoder takes ``pretrain_lr``.
     pretrain_lr : float
+        The learning rate of the auto-encoder.
+    on_low_quality : {"warn", "raise", "skip"}
+        As in :class:`ProvenanceSampler`.
+    random_state : int, generator or None
+        The source of all randomness.
     device, precision : str
         Where and in which precision to train, as for :func:`~equipoise.training.make_fabric`; rows are made on the
         CPU.
     verbose : bool, optional
+        Whether to show a progress bar; by default if somebody is looking.
 
     Notes
     -----

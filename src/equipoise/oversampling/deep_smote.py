@@ -21,7 +21,7 @@ class DeepSMOTE(NeuralSampler):
 
     Parameters
     ----------
-    sampling_strategy, on_low_quality, random_state
+    sampling_strategy : str, float, dict or callable
         As in :class:`ProvenanceSampler`.
     image_shape : tuple, optional
         What image a row holds; None for tables.
@@ -39,10 +39,15 @@ class DeepSMOTE(NeuralSampler):
         200 and 100 in the paper.
     lr : float
         Of Adam.
+    on_low_quality : {"warn", "raise", "skip"}
+        As in :class:`ProvenanceSampler`.
+    random_state : int, generator or None
+        The source of all randomness.
     device, precision : str
         Where and in which precision to train, as for :func:`~equipoise.training.make_fabric`; rows are made on the
         CPU.
     verbose : bool, optional
+        Whether to show a progress bar; by default if somebody is looking.
 
     References
     ----------

@@ -27,7 +27,7 @@ class GAMO(NeuralSampler):
 
     Parameters
     ----------
-    sampling_strategy, on_low_quality, random_state
+    sampling_strategy : str, float, dict or callable
         As in :class:`ProvenanceSampler`.
     image_shape : tuple, optional
         Images are scaled to [−1, 1] and mixed pixel by pixel; None for tables.
@@ -37,10 +37,15 @@ class GAMO(NeuralSampler):
         Batches of 32 in the paper.
     lr : float
         Of Adam (β₁ = 0.5) for all three.
+    on_low_quality : {"warn", "raise", "skip"}
+        As in :class:`ProvenanceSampler`.
+    random_state : int, generator or None
+        The source of all randomness.
     device, precision : str
         Where and in which precision to train, as for :func:`~equipoise.training.make_fabric`; rows are made on the
         CPU.
     verbose : bool, optional
+        Whether to show a progress bar; by default if somebody is looking.
 
     Attributes
     ----------

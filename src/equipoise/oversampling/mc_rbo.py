@@ -31,10 +31,20 @@ class MCRBO(ProvenanceSampler):
 
     Parameters
     ----------
-    gamma : the spread of the radial functions, in units where every column ranges over [0, 1].
-    step : the length of a move.
-    n_steps : how many moves are tried a point.
-    metric : ``"euclidean"`` is the paper's distance d, ``"manhattan"`` that of the authors' program.
+    sampling_strategy : str, float, dict or callable
+        As in imbalanced-learn; see :class:`ProvenanceSampler`.
+    gamma : float
+        The spread γ of the radial functions, in units where every column ranges over [0, 1].
+    step : float
+        The length of a move.
+    n_steps : int
+        How many moves are tried for a point.
+    metric : {"euclidean", "manhattan"}
+        The paper's distance d, or that of the authors' program.
+    on_low_quality : {"warn", "raise", "skip"}
+        What to do with a class whose made rows are no good; see :class:`ProvenanceSampler`.
+    random_state : int, generator or None
+        The source of all randomness.
 
     Notes
     -----

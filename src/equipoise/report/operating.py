@@ -22,6 +22,7 @@ from equipoise.report.blocks import Interval
 CASES = 10_000
 MOST_CUTS = 8_000  # thresholds on a page, all classes together: 120 kB
 MOST_CELLS = 24_000  # probabilities on a page for the cost matrix: 256 kB
+HAIR = 1 - 1e-12  # a score that lies so little below a threshold counts as equal to it
 MOST_CLASSES = 12  # a larger matrix cannot be edited by hand
 
 
@@ -45,8 +46,12 @@ class ThresholdCounts:
     is_whole: bool = True
 
     @classmethod
-    def from_scores(cls, score: npt.ArrayLike, positive: npt.ArrayLike, most: int) -> ThresholdCounts:
+    def from_scores(
+        cls, score: npt.ArrayLike, positive: npt.ArrayLike, most: int, exact: float = 1.0
+    ) -> ThresholdCounts:
         """Count, and keep at most about ``most`` thresholds, spread over hits and alarms alike.
+
+        The lowest score from ``exact`` on is always kept.
 
         >>> counts = ThresholdCounts.from_scores([0.9, 0.2, 0.2], [True, True, False], 100)
         >>> counts.thresholds.tolist(), counts.hits.tolist(), counts.alarms.tolist()
@@ -60,7 +65,8 @@ class ThresholdCounts:
         if values.size > most:
             steps = np.concatenate([np.linspace(0, 1, most // 2), np.geomspace(1e-6, 1, most // 8)])
             found = [np.searchsorted(c, steps * c[-1]) for c in (hits, alarms) if c[-1]]
-            keep = np.unique(np.append(found, keep[-1]))
+            start = max(int(np.searchsorted(values, -exact * HAIR, side="right")) - 1, 0)
+            keep = np.unique(np.append(found, [start, keep[-1]]))
         first = np.zeros(1, dtype=np.int64)
         return cls(
             -values[keep],
@@ -71,7 +77,7 @@ class ThresholdCounts:
 
     def cut(self, threshold: float) -> int:
         """How many of the thresholds lie at or above one; a hair below still counts as equal."""
-        return int(np.searchsorted(-self.thresholds, -threshold * (1 - 1e-12), side="right"))
+        return int(np.searchsorted(-self.thresholds, -threshold * HAIR, side="right"))
 
     def payload(self) -> dict[str, Any]:
         """As the page's script reads it: bytes of thresholds, steps of the counts."""
@@ -150,21 +156,21 @@ class LiveOperatingPoint:
 
     Parameters
     ----------
-    proba, truth
+    proba, truth : array
         Probabilities of the classes at ``data_prior``, of rows that were not trained on, and their true codes.
-    classes
+    classes : sequence
         Names, in the order of the columns. With two, the second is the one that raises an alert.
-    data_prior
+    data_prior : array
         The class shares that the probabilities are for.
-    decision
+    decision : Decision
         The decision that was chosen; its prior says where the model will be used.
-    cost
+    cost : array, optional
         What errors cost: of a false alarm and of a miss, or a matrix (truth by call). By default the losses of
         the decision, which say what it acts for.
-    alerts
+    alerts : float, optional
         The capacity for alerts, if it is limited: a share of the cases (below 1), or a number out of as many cases
         as rows are held out.
-    model
+    model : str
         The model folder, for the command that the page offers.
 
     Examples
@@ -204,6 +210,7 @@ class LiveOperatingPoint:
 
     @property
     def is_binary(self) -> bool:
+        """Whether there are two classes."""
         return len(self.classes) == 2
 
     @property
@@ -230,10 +237,14 @@ class LiveOperatingPoint:
         """The counts of each of ``codes`` against the rest."""
         proba, truth = np.asarray(self.proba, dtype=np.float64), np.asarray(self.truth)
         most = MOST_CUTS if self.is_binary else max(MOST_CUTS // (2 * len(self.classes)), 40)
-        return [ThresholdCounts.from_scores(proba[:, c], truth == c, most) for c in self.codes]
+        return [
+            ThresholdCounts.from_scores(proba[:, c], truth == c, most, self.start_score(c))
+            for c in self.codes
+        ]
 
     @property
     def rows(self) -> int:
+        """The number of held-out rows."""
         return len(np.asarray(self.truth))
 
     @property
@@ -249,23 +260,76 @@ class LiveOperatingPoint:
         return min(CASES, CASES * self.alerts / (1 if self.alerts < 1 else self.rows))
 
     def pair_cost(self, code: int) -> tuple[float, float]:
-        """Costs of a false alarm and of a miss of one class against the rest, above those of being right."""
+        """Costs of a false alarm and of a miss of one class against the rest, above those of being right.
+
+        Parameters
+        ----------
+        code : int
+            The class code.
+
+        Returns
+        -------
+        float
+            The cost of a false alarm.
+        float
+            The cost of a miss.
+        """
         extra = self.costs - np.diag(self.costs)[:, None]
         others = [c for c in range(len(self.classes)) if c != code]
         return float(extra[others, code].mean()), float(extra[code, others].mean())
 
+    def start_score(self, code: int) -> float:
+        """The score from which the decision calls one class, or the lowest with no more alerts than it raises.
+
+        Parameters
+        ----------
+        code : int
+            The class code.
+
+        Returns
+        -------
+        float
+            The score.
+        """
+        if self.decision.threshold is not None:
+            t, odds = self.decision.threshold, self.odds(code)
+            return t if odds == 1 else t / (t + (1 - t) * odds)
+        scores, wanted = np.asarray(self.proba, dtype=np.float64)[:, code], int((self.called == code).sum())
+        if wanted < self.rows:
+            scores = scores[scores > np.partition(scores, -wanted - 1)[-wanted - 1]]
+        return float(min(scores, default=1.0))
+
     def threshold(self, code: int) -> float:
-        """The threshold of one class at the prior of use: the decision's own, or one with as many alerts."""
+        """The threshold of one class at the prior of use: the decision's own, or one with as many alerts.
+
+        Parameters
+        ----------
+        code : int
+            The class code.
+
+        Returns
+        -------
+        float
+            The probability from which a row is called that class.
+        """
         if self.decision.threshold is not None:
             return self.decision.threshold
-        curve, wanted = self.curves[code], int((self.called == code).sum())
-        cut = int(np.searchsorted(curve.hits + curve.alarms, wanted, side="right")) - 1
-        score = float(curve.thresholds[cut - 1]) if cut else 1.0
-        odds = self.odds(code)
+        score, odds = self.start_score(code), self.odds(code)
         return score * odds / (score * odds + 1 - score)
 
     def odds(self, code: int) -> float:
-        """By how much the class's odds differ where the model will be used."""
+        """By how much the class's odds differ where the model will be used.
+
+        Parameters
+        ----------
+        code : int
+            The class code.
+
+        Returns
+        -------
+        float
+            The odds of the class in use over those in the data; 1 if they are the same.
+        """
         before, after = float(np.asarray(self.data_prior)[code]), float(self.decision.prior[code])
         possible = 0 < before < 1 and after < 1 and before != after
         return (after / (1 - after)) / (before / (1 - before)) if possible else 1.0
@@ -274,12 +338,17 @@ class LiveOperatingPoint:
     def figures(self) -> dict[str, Interval | None]:
         """The figures at the start, of the last of ``codes``, before any limit on alerts."""
         code = self.codes[-1]
-        t, odds = self.threshold(code), self.odds(code)
-        cut = self.curves[-1].cut(t if odds == 1 else t / (t + (1 - t) * odds))
+        cut = self.curves[-1].cut(self.start_score(code))
         return operating_figures(self.curves[-1], cut, float(self.decision.prior[code]), self.pair_cost(code))
 
     def payload(self) -> dict[str, Any]:
-        """All that the page's script needs."""
+        """All that the page's script needs.
+
+        Returns
+        -------
+        dict
+            Plain JSON values.
+        """
         alarm, miss = self.pair_cost(self.codes[-1])
         follows = self.decision.threshold is not None and bool(
             np.isclose(self.decision.threshold, alarm / (alarm + miss), rtol=1e-12)

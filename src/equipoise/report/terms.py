@@ -13,7 +13,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Term:
-    """A word or phrase and what it means, in a sentence."""
+    """A word or phrase and what it means, in a sentence.
+
+    Attributes
+    ----------
+    name : str
+        The word or phrase.
+    meaning : str
+        What it means.
+    """
 
     name: str
     meaning: str
@@ -32,8 +40,8 @@ TERMS = (
     Term("false alarm", "An alert for a case that should have been left alone."),
     Term("false alarms", "Alerts for cases that should have been left alone."),
     Term("held-out", "Not used in training, so the model has to answer as it will for new cases."),
-    Term("calibrated", "Of the cases given a probability of 30 %, 30 % come true; and so for every number."),
-    Term("95 % interval", "The values that the data cannot rule out; it misses the truth one time in twenty."),
+    Term("calibrated", "Of the cases given a probability of 30%, 30% come true; and so for every number."),
+    Term("95% interval", "The values that the data cannot rule out; it misses the truth one time in twenty."),
     Term("F1", "One number for precision and recall: their harmonic mean."),
     Term("log loss", "How surprised the probabilities are by the truth; smaller is better."),
     Term("class weight", "How much more an error on a rare class counts in training."),

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from equipoise._core.progress import Progress, bars_are_shown
+from equipoise.studies._rows import StoreError
 from equipoise.studies.cell import CellOutcome, CellTask
 from equipoise.studies.data import check_required
 from equipoise.studies.engines import Engine, make_engine
 from equipoise.studies.grid import Settings, cell_key
 from equipoise.studies.spec import Spec
-from equipoise.studies.store import Counts, Store, StoreError, keeping_leases
+from equipoise.studies.store import Counts, Store, keeping_leases
 
 _LINE_EVERY = 20.0  # seconds between lines of progress where there is no terminal
 _POLL = 1.0
@@ -39,6 +40,37 @@ def run_study(
     Everything is checked before anything runs. A cell that fails is stored with its traceback and the rest
     goes on. A killed run loses the cells that were under way and nothing else; another call with ``resume``
     goes on, and may do so while other runners are at work on the same store.
+
+    Parameters
+    ----------
+    spec : Spec
+        The study.
+    store : path or Store
+        Where the results go.
+    size : str
+        A size of the study, such as ``"small"`` or ``"paper"``.
+    engine : str or Engine
+        ``"local"``, or a Dask scheduler's ``tcp://host:port``.
+    jobs : int, optional
+        Local processes; as many as cores by default.
+    only : mapping of str to sequence of str, optional
+        Only the cells with these settings.
+    resume : bool
+        Whether the store may hold cells already.
+    retry_failed : bool
+        Whether to run failed cells again.
+    verbose : bool, optional
+        Whether to show a progress bar; by default if somebody is looking.
+
+    Returns
+    -------
+    Counts
+        How many cells are pending, running, done and failed.
+
+    Raises
+    ------
+    ValueError
+        If a setting or a size is not known, or data are missing.
 
     Examples
     --------

@@ -147,9 +147,11 @@
     const alerts = (i) => CASES * (state.prior * curve.hits[i] / (curve.positives || 1)
       + (1 - state.prior) * curve.alarms[i] / (curve.negatives || 1));
     const most = state.alerts >= CASES ? curve.thresholds.length
-      : first(curve.hits.length, (i) => alerts(i) > state.alerts + 1e-9) - 1;
+      : first(curve.hits.length, (i) => alerts(i) > state.alerts + CASES * 1e-12) - 1;
     const cut = Math.min(wanted, most), limited = most < wanted;
-    const threshold = cut && (limited || !curve.whole) ? atUse(curve.thresholds[cut - 1], odds) : asked;
+    // A hair below the score it stands for, so that rounding leaves that row on the same side everywhere.
+    const moved = limited || (!curve.whole && asked < 1);
+    const threshold = !moved ? asked : cut ? atUse(curve.thresholds[cut - 1], odds) * (1 - 1e-12) : 1;
     return { cut, odds, limited, threshold };
   }
 
@@ -167,7 +169,7 @@
     return x < 0.05 ? "under 0.1" : x.toFixed(1);
   }
 
-  function percent(x) { return (100 * x).toFixed(1) + " %"; }
+  function percent(x) { return (100 * x).toFixed(1) + "%"; }
 
   function money(x) { return x === 0 ? "0" : Math.abs(x) >= 0.001 && Math.abs(x) < 1e6 ? String(Number(x.toPrecision(3))) : x.toExponential(2); }
 
@@ -259,6 +261,8 @@
       find("positives").textContent = whole(CASES * state.prior);
       find("negatives").textContent = whole(CASES * (1 - state.prior));
       find("name").textContent = data.classes[code];
+      find("unit").textContent = money(state.cost[0]);
+      find("miss").textContent = money(state.cost[1]);
       find("sentence").textContent = sentence(found, words, data.classes[code], settled);
       const line = find("command");
       if (line) { line.textContent = command(code, settled); }
@@ -288,10 +292,12 @@
 
     function command(code, settled) {
       const parts = ["equipoise retune", quoted(data.model)];
-      if (settled.limited) {
+      const whole = curves[which].whole, cost = "--cost fp=" + state.cost[0] + ",fn=" + state.cost[1];
+      if (settled.limited && whole) {
         parts.push("--alerts " + Number((state.alerts / CASES).toPrecision(12)));
       } else {
-        parts.push(state.followsCost ? "--cost fp=" + state.cost[0] + ",fn=" + state.cost[1] : "--threshold " + settled.threshold);
+        if (state.followsCost) { parts.push(cost); }
+        if (!state.followsCost || !whole) { parts.push("--threshold " + settled.threshold); }
       }
       if (state.prior !== data.prior[code]) { parts.push("--prior " + state.prior); }
       return parts.join(" ");
@@ -330,11 +336,11 @@
       const levels = some.map((i) => Math.min(Math.max(level(i), 1e-6), 1));
       const low = Math.max(Math.min(...levels), 1e-4), none = cost(0), all = cost(curve.hits.length - 1);
       house.plot(nodes[2], [
-        line(levels, some.map(cost), "cost a case %{y:.3~g}"), chance([low, 1], [none, none], "never alert"), chance([low, 1], [all, all], "always alert"),
+        line(levels, some.map(cost), "cost per case %{y:.3~g}"), chance([low, 1], [none, none], "never alert"), chance([low, 1], [all, all], "always alert"),
         ...dots((s) => Math.min(Math.max(s.threshold, 1e-6), 1), (s) => cost(s.cut)),
       ], {
         xaxis: { title: { text: "threshold" }, type: "log", range: [Math.log10(low) - 0.05, 0.03], exponentformat: "power", dtick: low < 0.05 ? 1 : undefined },
-        yaxis: { title: { text: "cost a case" }, rangemode: "tozero" }, showlegend: false,
+        yaxis: { title: { text: "cost per case" }, rangemode: "tozero" }, showlegend: false,
       }, 280);
     }
 
