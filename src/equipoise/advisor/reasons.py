@@ -325,7 +325,9 @@ def row_reasons(
     explained = []
     for number, error in enumerate(errors):
         as_is, *otherwise = means[:, number]
-        order = [i for i in np.argsort(otherwise)[::-1] if otherwise[i] > as_is + WORTH_NAMING][:SHOWN_REASONS]
+        order = [i for i in np.argsort(otherwise)[::-1] if otherwise[i] > as_is + WORTH_NAMING][
+            :SHOWN_REASONS
+        ]
         reasons = [
             RowReason(columns[i], _column(own, places[i])[number * DONORS], float(otherwise[i]))
             for i in order
