@@ -15,7 +15,7 @@ from equipoise.generative.gap_figures import (
     plot_gap_by_share,
     plot_prediction,
 )
-from equipoise.report import Block, Note, Picture, Section, Table, Text
+from equipoise.report import Block, Headline, Note, Picture, Section, Table, Text
 from equipoise.studies import Spec
 
 from .pictures import curves_picture, distances_picture, gallery_pictures
@@ -32,7 +32,10 @@ def page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
     plain = runs[runs["method"] == "plain"]
     balanced = plain[plain["share"] == 0.5]
     sections = [
-        Section("What came out", [*verdict(runs), _paper_table(runs, spec), *_seeds(runs)]),
+        Section(
+            "What came out",
+            [Headline(next(verdict(runs)).text), *verdict(runs), _paper_table(runs, spec), *_seeds(runs)],
+        ),
         Section("Memorized fractions (Fig 5a)", [curves_picture(balanced)]),
         Section("The gap, pair by pair", [_pairs_table(plain)]),
         Section("Gap against variance and share (Fig 5b, c)", list(_gap_pictures(plain, balanced))),
@@ -93,7 +96,7 @@ def with_interval(values: Any) -> str:
     return f"{known.mean():+.2f} ({known.mean() - half:+.2f} to {known.mean() + half:+.2f})"
 
 
-def verdict(runs: pd.DataFrame) -> Iterator[Block]:
+def verdict(runs: pd.DataFrame) -> Iterator[Note]:
     plain = runs[runs["method"] == "plain"]
     balanced = plain[(plain["share"] == 0.5) & plain["log_gap"].notna()]
     means = balanced.groupby("partner", sort=False)[

@@ -32,13 +32,17 @@ class Assigner:
     network : str
         ``"convnet"``, a small one, or another name that :func:`~equipoise.networks.build_network` knows, such as
         the paper's ``"resnet18"`` (here without pretrained weights).
-    epochs, seed : int
-        Rounds through the images, and all randomness.
+    epochs : int
+        The least number of passes over them.
+    seed : int
+        The seed of the network, the held-out images and the batches.
 
     Attributes
     ----------
-    balanced_accuracy, macro_f1 : float
+    balanced_accuracy : float
         On a held-out tenth of every class.
+    macro_f1 : float
+        On the same images.
 
     References
     ----------

@@ -100,9 +100,10 @@ class DDPM(BaseEstimator):
         Steps to look at (the ends of the epochs that hold them); log-spaced ones by default.
     keep : callable, optional
         Called with the step and the :class:`~equipoise.generative.monitor.Look`, to keep what was seen.
-    device, precision : str
-        Where to train, ``"cpu"``, ``"cuda"``, ``"mps"`` or ``"auto"``, and in what precision, such as ``"32-true"``
-        or ``"bf16-mixed"``.
+    device : str
+        Where to train: ``"cpu"``, ``"cuda"``, ``"mps"`` or ``"auto"``.
+    precision : str
+        In what precision, such as ``"32-true"`` or ``"bf16-mixed"``.
     random_state : int, generator or None
         All randomness.
     verbose : bool, optional
@@ -110,9 +111,22 @@ class DDPM(BaseEstimator):
 
     Attributes
     ----------
-    network_, classes_, mean_, scale_, history_
-    monitor_ : the looks: ``monitor_.table``, ``monitor_.crossing_times()``, ``monitor_.window()``.
-    assigner_accuracy_, assigner_macro_f1_ : how well the classifier tells the classes of held-out images.
+    network_ : nn.Module
+        The trained network.
+    classes_ : ndarray
+        The labels, sorted.
+    mean_ : array of shape (channels, height, width)
+        The mean image, which is subtracted.
+    scale_ : float
+        What the images are divided by.
+    history_ : DataFrame
+        A row per epoch.
+    monitor_ : MemorizationMonitor
+        The looks: ``monitor_.table``, ``monitor_.crossing_times()``, ``monitor_.window()``.
+    assigner_accuracy_ : float
+        The balanced accuracy of the classifier that tells samples' classes.
+    assigner_macro_f1_ : float
+        Its macro F1.
 
     Examples
     --------
@@ -201,6 +215,7 @@ class DDPM(BaseEstimator):
         Returns
         -------
         DDPM
+            The fitted model itself.
         """
         images, codes = self._read(X, y)
         check_positive("lr", self.lr)
@@ -311,7 +326,20 @@ class DDPM(BaseEstimator):
             return UNet(shape, self.preset, told if self.conditional else 0)
 
     def new_monitor(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None) -> MemorizationMonitor:
-        """The monitor that a fit on these images would have, to look at trained networks again."""
+        """The monitor that a fit on these images would have, to look at trained networks again.
+
+        Parameters
+        ----------
+        X : array of shape (n, height, width) or (n, channels, height, width)
+            The images.
+        y : array of shape (n,), optional
+            Their labels; without any all images are of one class.
+
+        Returns
+        -------
+        MemorizationMonitor
+            The monitor.
+        """
         images, codes = self._read(X, y)
         seed = draw_seed(self.random_state)
         held = held_out_rows(codes, self.held_out_fraction, seed)
@@ -379,6 +407,7 @@ class DDPM(BaseEstimator):
         Returns
         -------
         array of shape (n, height, width) or (n, channels, height, width)
+            The images, on the scale of those that were fitted.
         """
         check_is_fitted(self)
         check_integer("n", n, low=1)
@@ -407,12 +436,29 @@ class DDPM(BaseEstimator):
         return np.asarray(images[:, 0] if self.gray_ else images, dtype=np.float32)
 
     def window(self, threshold: float = 1 / 3) -> Window:
-        """The steps in which every class generalizes and none is memorized yet."""
+        """The steps in which every class generalizes and none is memorized yet.
+
+        Parameters
+        ----------
+        threshold : float
+            The memorized fraction at which a class counts as memorized.
+
+        Returns
+        -------
+        Window
+            The steps at which the window opens and closes.
+        """
         check_is_fitted(self, "monitor_")
         return self.monitor_.window(threshold)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write network, preprocessing and looks to a folder, nothing pickled."""
+        """Write network, preprocessing and looks to a folder, nothing pickled.
+
+        Parameters
+        ----------
+        folder : path
+            Where to write.
+        """
         check_is_fitted(self)
         save_state(
             folder,
@@ -435,7 +481,23 @@ class DDPM(BaseEstimator):
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str] | SealedFolder) -> DDPM:
-        """Read what :meth:`save` wrote; another model's folder is refused."""
+        """Read what :meth:`save` wrote; another model's folder is refused.
+
+        Parameters
+        ----------
+        folder : path
+            The folder.
+
+        Returns
+        -------
+        DDPM
+            The fitted model.
+
+        Raises
+        ------
+        DamagedFileError
+            If the folder is damaged or holds something else.
+        """
         saved = open_sealed(folder)
         state = load_state(saved)
         if not isinstance(state, dict) or state.get("kind") != "DDPM":

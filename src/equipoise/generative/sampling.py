@@ -65,11 +65,18 @@ def sample(
 
     Returns
     -------
-    Tensor of shape (n, \\*shape), on the CPU
+    Tensor of shape (n, channels, height, width)
+        The images, on the scale of the training images and on the CPU.
 
     References
     ----------
     Ho, Jain, Abbeel, NeurIPS 2020. Song, Meng, Ermon, ICLR 2021 (DDIM). Ho and Salimans, 2022, Eq 6 (guidance).
+
+    Examples
+    --------
+    >>> schedule, generator = NoiseSchedule(steps=10), torch.Generator().manual_seed(0)
+    >>> sample(lambda x, t, *labels: torch.zeros_like(x), 2, (1, 4, 4), schedule, generator).shape
+    torch.Size([2, 1, 4, 4])
     """
     if eta is not None:
         check_in_range("eta", eta, 0, 1)

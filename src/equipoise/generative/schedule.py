@@ -19,6 +19,17 @@ class NoiseSchedule:
 
     x_t = √ᾱ_t x_0 + √(1−ᾱ_t) ε with ᾱ_t = Π_{s≤t} (1−β_s), t = 1 … T.
 
+    Attributes
+    ----------
+    first : float
+        β_1.
+    last : float
+        β_T.
+    steps : int
+        T.
+
+    Examples
+    --------
     >>> NoiseSchedule().alpha_bar(torch.tensor([1000])).item() < 1e-4
     True
     """
@@ -38,17 +49,55 @@ class NoiseSchedule:
         return torch.cat([torch.ones(1, dtype=torch.float64), torch.cumprod(1 - beta, 0)])
 
     def alpha_bar(self, t: Tensor) -> Tensor:
-        """ᾱ_t; t = 0 is the image itself."""
+        """ᾱ_t; t = 0 is the image itself.
+
+        Parameters
+        ----------
+        t : Tensor of int
+            Times from 0 to T.
+
+        Returns
+        -------
+        Tensor
+            ᾱ at each.
+        """
         return self._table.to(t.device)[t]
 
     def add_noise(self, clean: Tensor, noise: Tensor, t: Tensor) -> Tensor:
-        """x_t from x_0 and ε."""
+        """x_t from x_0 and ε.
+
+        Parameters
+        ----------
+        clean : Tensor of shape (n, …)
+            x_0.
+        noise : Tensor of shape (n, …)
+            ε.
+        t : Tensor of int of shape (n,)
+            The time of each image.
+
+        Returns
+        -------
+        Tensor of shape (n, …)
+            x_t.
+        """
         kept = self.alpha_bar(t).to(clean.dtype).reshape(-1, *[1] * (clean.ndim - 1))
         return kept.sqrt() * clean + (1 - kept).sqrt() * noise
 
     def times(self, stride: int | None = None) -> list[int]:
         """T, …, 1: all of them, or ``stride`` evenly spaced ones for a quicker sampler.
 
+        Parameters
+        ----------
+        stride : int, optional
+            How many times; all by default.
+
+        Returns
+        -------
+        list of int
+            The times, falling.
+
+        Examples
+        --------
         >>> NoiseSchedule(steps=10).times(3)
         [10, 6, 1]
         """
@@ -68,6 +117,26 @@ class NoiseSchedule:
         η = 1): with β, which is far larger there, a walk of 30 steps blurs what the network knows by heart.
 
         With ``eta`` the step is Song et al.'s Eq 12, √ᾱ_s·x̂_0 + √(1−ᾱ_s−η²σ²)·ε̂ + ησ·z with that variance.
+
+        Parameters
+        ----------
+        noisy : Tensor of shape (n, …)
+            x_t.
+        predicted : Tensor of shape (n, …)
+            ε̂, the predicted noise.
+        t : int
+            The time of ``noisy``.
+        previous : int
+            s, the time to go to.
+        fresh : Tensor of shape (n, …)
+            z, new noise.
+        eta : float, optional
+            η, the noise as a share of the ancestral step's; 0 is DDIM.
+
+        Returns
+        -------
+        Tensor of shape (n, …)
+            x_s.
         """
         now, before = float(self._table[t]), float(self._table[previous])
         alpha = now / before
