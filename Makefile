@@ -1,13 +1,16 @@
-# make run | test | check | bench | setup — each sets up what it needs, and may be run again.
+# make run | test | check | docs | bench | setup — each sets up what it needs, and may be run again.
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 WORKERS ?= 2
+RESOLVED_PYTHON ?= 3.11
+EXTRAS ?= report
+TOOLS := .venv-tools/bin
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready-$(shell cat pyproject.toml constraints.txt | cksum | cut -d' ' -f1)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-verified run test test-slow check audit hashes format bench plotly changelog clean
+.PHONY: help setup setup-verified run test test-slow test-lowest test-newest check docs audit hashes format bench plotly changelog dist clean
 
 help:  ## show this help
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 12
@@ -20,7 +23,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "  1/2 torch"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
 	@echo "  2/2 Equipoise and the tools to test it"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,dev,docs]'
 	@rm -f $(VENV)/.ready-*; touch $(STAMP)
 	@echo "Ready: $$($(BIN)/python --version) in $(VENV)."
 
@@ -42,14 +45,37 @@ test: setup  ## all tests but the slow ones
 test-slow: setup  ## the tests marked slow
 	@$(BIN)/python -m pytest -m slow $(TESTS)
 
-check: setup  ## ruff, mypy --strict, import layers
+LEAST := tests/core tests/metrics tests/datasets tests/diagnosis tests/report tests/theory tests/advisor
+
+test-lowest: $(TOOLS)/deptry  ## the tests of the core with the lowest versions that pyproject.toml allows
+	@$(MAKE) --no-print-directory test-resolved RESOLUTION=lowest-direct
+
+test-newest: $(TOOLS)/deptry  ## the same with the newest versions that an index has
+	@$(MAKE) --no-print-directory test-resolved RESOLUTION=highest
+
+test-resolved:
+	@echo "Setting up .venv-$(RESOLUTION) ..."
+	@$(TOOLS)/uv pip compile --quiet --no-header --no-annotate --resolution $(RESOLUTION) --python-version $(RESOLVED_PYTHON) \
+	  $(addprefix --extra ,$(EXTRAS)) pyproject.toml -o .venv-$(RESOLUTION).txt
+	@$(TOOLS)/uv venv --quiet --allow-existing --python $(RESOLVED_PYTHON) .venv-$(RESOLUTION)
+	@$(TOOLS)/uv pip install --quiet --python .venv-$(RESOLUTION) -r .venv-$(RESOLUTION).txt
+	@$(TOOLS)/uv pip install --quiet --python .venv-$(RESOLUTION) --no-deps -e .
+	@$(TOOLS)/uv pip install --quiet --python .venv-$(RESOLUTION) pytest pytest-timeout hypothesis
+	@OMP_NUM_THREADS=1 .venv-$(RESOLUTION)/bin/python -m pytest -p no:cacheprovider -W default $(or $(TESTS),$(LEAST))
+	@echo "The core's tests pass with $(RESOLUTION) versions on Python $(RESOLVED_PYTHON)."
+
+docs: setup  ## the site, into docs/_build/html; needs no network, and warnings are errors
+	@OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@$(BIN)/python docs/check_links.py docs/_build/html
+	@echo "Open docs/_build/html/index.html in a browser."
+
+check: setup  ## ruff, mypy --strict, import layers, docstrings
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@PYTHONPATH=src $(BIN)/lint-imports --no-cache
-	@echo "Style, types and layers hold."
-
-TOOLS := .venv-tools/bin
+	@PYTHONPATH=src $(BIN)/python tools/check_docstrings.py
+	@echo "Style, types, layers and docstrings hold."
 
 $(TOOLS)/deptry:
 	@$(PYTHON) -m venv .venv-tools
@@ -61,8 +87,13 @@ audit: setup $(TOOLS)/deptry  ## known vulnerabilities, licenses and undeclared 
 	  || { echo "constraints-hashes.txt is behind constraints.txt: run make hashes."; exit 1; }
 	@$(TOOLS)/deptry src
 	@$(TOOLS)/pip-licenses --python=$(BIN)/python --partial-match --fail-on='GPLv2;GPLv3;GPL-2.0;GPL-3.0;AGPL' >/dev/null
-	@$(TOOLS)/pip-audit --strict --no-deps --disable-pip -r constraints-hashes.txt
-	@echo "Declared imports, licenses and vulnerabilities are in order."
+	@echo "Declared imports and licenses are in order."
+	@said=$$($(TOOLS)/pip-audit --no-deps --disable-pip -r constraints-hashes.txt 2>&1); code=$$?; \
+	  if grep -qE '^Found [0-9]+ known vulnerabilit' <<<"$$said"; then echo "$$said"; exit 1; \
+	  elif [ $$code -ne 0 ] || grep -q 'could not be audited' <<<"$$said"; then \
+	    echo "Known vulnerabilities were not (all) checked: the service that lists them did not answer for" \
+	      "$$(grep -c 'could not be audited' <<<"$$said") packages. Run make audit again where it can be reached."; \
+	  else echo "No known vulnerabilities."; fi
 
 hashes: $(TOOLS)/deptry  ## write constraints-hashes.txt anew, after a change of constraints.txt
 	@$(TOOLS)/uv pip compile --quiet --no-deps --generate-hashes --no-annotate --no-header --no-emit-package torch \
@@ -85,5 +116,10 @@ plotly:  ## fetch the plot library that pages carry (needs npm): make plotly PLO
 changelog: setup  ## fold changes/ into CHANGELOG.md
 	@$(BIN)/towncrier build --yes
 
+dist: $(TOOLS)/deptry  ## the wheel and the source archive in dist/, checked
+	@$(TOOLS)/python -m pip install --quiet --disable-pip-version-check build twine
+	@rm -rf dist && $(TOOLS)/python -m build --outdir dist . >/dev/null
+	@$(TOOLS)/python -m twine check --strict dist/*
+
 clean:  ## remove what was built
-	@rm -rf $(VENV) .venv-tools out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf $(VENV) .venv-* docs/_build docs/gallery docs/results docs/reference/generated docs/reference/*.rst out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,4 +1,4 @@
-"""The numbers of docs/theory-anomaly.md that no figure or study prints: ``anomaly_claims.py NAME``.
+"""The numbers of docs/explanation/anomaly.md that no figure or study prints: ``anomaly_claims.py NAME``.
 
 Without a name all parts run, one after the other (a few minutes on one core).
 """

@@ -1,14 +1,18 @@
-"""A study from its own file: run, killed and resumed at will, and read back as a table."""
+"""
+A study from a file
+===================
 
-from __future__ import annotations
+A grid of methods, learners and data sets that is run, killed and resumed at will, and read back as a table.
+"""
 
+import sys
 import tempfile
 from pathlib import Path
 
 from equipoise.studies import Store, load_spec, run_study
 from equipoise.studies.pages import write_pages
 
-spec = load_spec(Path(__file__).with_name("bench.toml"))
+spec = load_spec(Path(sys.argv[0]).with_name("bench.toml"))
 with tempfile.TemporaryDirectory() as folder:
     path = Path(folder) / "my-study.sqlite"
     counts = run_study(spec, path, jobs=1, only={"fold": ["0", "1"]})

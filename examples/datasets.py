@@ -1,28 +1,32 @@
-"""Imbalanced data in a minute: embedded sets, profiles, published class counts, synthetic data.
-
-Run: python examples/datasets.py
 """
+Imbalanced data in a minute
+===========================
 
-from __future__ import annotations
+Embedded sets, profiles, published class counts and synthetic data.
+"""
 
 import numpy as np
 
 from equipoise import datasets
 
+# %%
 # An embedded set; X, y and the names of classes and features.
 digits = datasets.load_digits_imbalanced(random_state=0)
 print(digits)
 
+# %%
 # Any labeled data can be made imbalanced; the same seed gives nested subsets.
 X, y, rows = datasets.make_imbalanced(
     digits.X, digits.y, profile="step", ratio=5, random_state=0, return_indices=True
 )
 print("step profile, ratio 5:", np.bincount(y))
 
+# %%
 # Class counts of published experiments, by name.
 for name in ("fashion-mnist-mondal", "cifar10-lt-100", "cifar10-pair-beta100"):
     print(f"{name:24}", datasets.class_counts(name), "|", datasets.PROFILES[name].source)
 
+# %%
 # Teacher and student: anomalies are rare by nature, less so in the training set.
 model = datasets.make_teacher_student(n_features=100, bias=-1.5, random_state=0)
 train = model.sample_train(800, fraction=0.3, random_state=1)
@@ -32,6 +36,7 @@ print(
     f"{train.y.mean():.3f} in the training set"
 )
 
+# %%
 # A Gaussian mixture with chosen norms and angles of its centroids.
 mixture = datasets.make_gaussian_mixture(
     200,
@@ -42,6 +47,7 @@ mixture = datasets.make_gaussian_mixture(
 )
 print("centroid gram matrix per dimension:\n", mixture.gram.round(3))
 
+# %%
 # Files: found under data_home= or EQUIPOISE_DATA; what is missing is said, with where it was looked for.
 try:
     fashion = datasets.load_fashion_mnist("train", pixels="uint8")

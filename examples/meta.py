@@ -1,12 +1,10 @@
-"""Learn a loss on thirty balanced samples, look at what it learned, and compare with cross-entropy.
-
-Run: python examples/meta.py [folder for the pictures]
 """
+A loss that is learned
+======================
 
-from __future__ import annotations
-
-import sys
-from pathlib import Path
+Part of a loss is learned on thirty balanced samples while the network trains on the rest (Wu and Li; Shu et
+al. 2019; Li et al. 2021). What was learned can be looked at.
+"""
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -14,12 +12,7 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import train_test_split
 
 from equipoise.classifiers import MetaClassifier, NeuralClassifier
-from equipoise.classifiers.meta_pictures import (
-    plot_offset_curve,
-    plot_scatter,
-    plot_weight_curve,
-    plot_weights_over_time,
-)
+from equipoise.classifiers.meta_pictures import plot_offset_curve, plot_weight_curve, plot_weights_over_time
 from equipoise.datasets import make_imbalanced
 
 X, y = load_digits(return_X_y=True)
@@ -37,7 +30,8 @@ base = NeuralClassifier(
 )
 
 
-def show(name: str, classifier: NeuralClassifier | MetaClassifier) -> None:
+def show(name, classifier):
+    """The balanced accuracy of a classifier on the test digits."""
     score = balanced_accuracy_score(y_test, classifier.predict(X_test))
     print(f"{name:14} balanced accuracy {score:.3f}")
 
@@ -51,11 +45,10 @@ for method in ("meta-enum", "metasaug", "mwn"):
 print("\nMean pull on the classes in the last epoch of Meta-ENum (cross-entropy: 1):")
 print(fitted["meta-enum"].weights_over_time().iloc[-1].round(2).to_string())
 
-if len(sys.argv) > 1:
-    folder = Path(sys.argv[1])
-    folder.mkdir(parents=True, exist_ok=True)
-    plot_offset_curve(fitted["meta-enum"]).savefig(folder / "offset.png", dpi=120)
-    plot_scatter(fitted["meta-enum"]).savefig(folder / "scatter.png", dpi=120)
-    plot_weights_over_time(fitted["meta-enum"]).savefig(folder / "weights.png", dpi=120)
-    plot_weight_curve(fitted["mwn"]).savefig(folder / "weight-net.png", dpi=120)
-    print(f"\npictures are in {folder}")
+# %%
+# The offset h that Meta-ENum learned, the weights it gave to the classes over time, and the weight that
+# Meta-Weight-Net gives to a sample by its loss.
+
+offset = plot_offset_curve(fitted["meta-enum"])
+over_time = plot_weights_over_time(fitted["meta-enum"])
+by_loss = plot_weight_curve(fitted["mwn"])

@@ -110,16 +110,22 @@ def test_a_failing_treatment_does_not_lose_the_others(data):
     assert "lightgbm" in advisor.leaderboard_.index
 
 
-def test_groups_stay_together():
-    """Near-copies of patients with random labels: truth is chance, and groups show it."""
+def test_groups_and_unnamed_near_copies_stay_together():
+    """Near-copies of patients with random labels: truth is chance, whether or not the groups are named."""
     rng = np.random.default_rng(0)
     patients, label = rng.normal(size=(120, 6)), rng.random(120) < 0.3
     X = np.repeat(patients, 6, axis=0) + 0.01 * rng.normal(size=(720, 6))
     y, who = np.repeat(label, 6).astype(int), np.repeat(np.arange(120), 6)
-    apart = compare(X, y, treatments=["lightgbm"]).loc["lightgbm", "balanced_accuracy"]
+    each = np.arange(720)
+    apart = compare(X, y, treatments=["lightgbm"], groups=each).loc["lightgbm", "balanced_accuracy"]
     together = compare(X, y, treatments=["lightgbm"], groups=who).loc["lightgbm", "balanced_accuracy"]
+    unnamed = Advisor(**{**FAST, "treatments": ["lightgbm"]}).fit(X, y)
     assert apart > 0.9
     assert together < 0.65
+    assert unnamed.leaderboard_.loc["lightgbm", "balanced_accuracy"] < 0.65
+    assert any(
+        "near-copies of one another" in note and "one side of every split" in note for note in unnamed.notes_
+    )
 
 
 def test_time_is_judged_on_the_future():
@@ -250,6 +256,9 @@ def test_the_simpler_one_replaces_the_best_only_where_they_are_level():
     board.loc["logistic", "log_loss"] = 0.4  # level calls on worse probabilities are no tie
     found = _judge(board, folds, "balanced_accuracy", order, names)
     assert (found.recommended, found.alternative) == (ENSEMBLE, "logistic")
+    order["logistic"] = 200  # a simpler one that is higher by luck is an alternative, no tie
+    found = _judge(board, folds, "balanced_accuracy", order, names)
+    assert (found.recommended, found.alternative) == (ENSEMBLE, "lucky")
     folds["lucky"] = folds[ENSEMBLE] + 0.05  # better in every fold: no luck
     board.loc["lucky", "balanced_accuracy"] = 0.85
     assert _judge(board, folds, "balanced_accuracy", order, names).recommended == "lucky"

@@ -17,6 +17,12 @@ import equipoise
 ROWS: dict[str, list[int]] = {}
 
 
+@pytest.fixture(scope="session", autouse=True)
+def fitted_once(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Where models that were fitted in this session lie, for the programs that the tests start too."""
+    os.environ["EQUIPOISE_ATTACK"] = str(tmp_path_factory.mktemp("fitted"))
+
+
 @pytest.fixture
 def tally() -> Callable[[str, int, int], None]:
     """Enter a line of the table: the attack, the tries, and those survived."""

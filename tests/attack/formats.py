@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-
-from equipoise._core.files import replacing_together, write_json, write_text
-from equipoise._core.sealed import open_sealed, sealing
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 4)).astype(np.float32)
 Y = (X[:, 0] > 0.5).astype(int)
 IMAGES = RNG.normal(size=(12, 8, 8)).astype(np.float32)
+QUICK = "logistic"  # the treatment of the advisor that is saved most often
+RETUNED = {"cost": {"fp": 1, "fn": 2}}
 
 
 @dataclass(frozen=True)
@@ -40,11 +42,12 @@ def digest(*values: Any) -> str:
 
 @functools.cache
 def fitted(kind: str, version: int) -> Any:
-    if kind == "forest":
-        from sklearn.ensemble import RandomForestClassifier
-
-        return RandomForestClassifier(4, random_state=version).fit(X, Y)
-    from equipoise.classifiers import ConditionalClassifier, MetaClassifier, NeuralClassifier
+    from equipoise.classifiers import (
+        AutoencoderClassifier,
+        ConditionalClassifier,
+        MetaClassifier,
+        NeuralClassifier,
+    )
     from equipoise.generative import DDPM
 
     network = NeuralClassifier(module_params={"hidden": (4,)}, epochs=2, random_state=version)
@@ -52,6 +55,8 @@ def fitted(kind: str, version: int) -> Any:
         return network.fit(X, Y)
     if kind == "meta":
         return MetaClassifier("mwn", estimator=network, meta_set=3, random_state=version).fit(X, Y)
+    if kind == "autoencoder":
+        return AutoencoderClassifier(latent=2, epochs=1, random_state=version).fit(X, Y)
     if kind == "conditional":
         return ConditionalClassifier(loss="vs", estimator=network, random_state=version).fit(X, Y)
     return DDPM(preset="tiny", steps=2, noise_steps=8, n_samples=2, random_state=version).fit(IMAGES)
@@ -71,43 +76,95 @@ def _diffusion_answer(place: Path) -> str:
     return digest(DDPM.load(place).sample(2, random_state=0))
 
 
-def _save_pipeline(place: Path, version: int) -> None:
-    import skops.io
+@functools.cache
+def advisor(treatments: str, version: int) -> Any:
+    """A real advisor, fitted once in a session of tests; version 1 is version 0 with other costs."""
+    import equipoise
+    from equipoise.advisor import Advisor
 
-    with sealing(place) as temporary:
-        skops.io.dump(fitted("forest", version), temporary / "pipeline.skops")
-        np.savez_compressed(temporary / "operating.npz", held_out=X + version, truth=Y)
-        write_json(temporary / "model.json", {"version": version})
-
-
-def _pipeline_answer(place: Path) -> str:
-    import skops.io
-
-    from equipoise.advisor._safe_trees import check_tree_safety
-
-    saved = open_sealed(place)
-    with saved.reading("model.json"):
-        version = saved.read_json("model.json")["version"]
-    arrays = saved.read_arrays("operating.npz", "held_out", "truth")
-    with saved.reading("pipeline.skops"):
-        loaded = skops.io.loads(
-            saved.read_bytes("pipeline.skops"), trusted=["sklearn.tree._tree.Tree", "numpy.dtype"]
+    place = Path(os.environ["EQUIPOISE_ATTACK"]) / treatments
+    if version:
+        return advisor(treatments, 0).retuned(**RETUNED)
+    if not place.is_dir():
+        names = treatments.split("+")
+        Advisor(cost={"fp": 1, "fn": 20}, treatments=names, trials=0, budget=600, n_jobs=1).fit(X, Y).save(
+            place
         )
-        check_tree_safety(loaded)
-        return digest(version, arrays["held_out"], arrays["truth"], loaded.predict_proba(X))
+    return equipoise.load(place)
 
 
-def _save_together(place: Path, version: int) -> None:
-    with replacing_together(place) as temporary:
-        write_text(temporary / "report.html", f"<p>{version}</p>")
-        _save_pipeline(temporary / "model", version)
+def advisor_answer(place: Path) -> str:
+    import equipoise
+
+    loaded = equipoise.load(place)
+    return digest(
+        loaded.predict_proba(X), loaded.predict(X), loaded.decision_, loaded.held_out_, loaded.info_
+    )
 
 
-def _together_answer(place: Path) -> str:
-    answer = _pipeline_answer(place / "model")
-    version = json.loads((place / "model" / "model.json").read_text())["version"]
-    assert (place / "report.html").read_text() == f"<p>{version}</p>"
-    return answer
+def _advisor(treatments: str) -> Format:
+    return Format(lambda place, version: advisor(treatments, version).save(place), advisor_answer)
+
+
+def _retune(place: Path, version: int) -> None:
+    """Version 1 is made by the command, in the place of version 0."""
+    if not version:
+        advisor(QUICK, 0).save(place)
+        return
+    from equipoise.cli import main
+
+    with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+        assert main(["retune", str(place), "--in-place", "--cost", "fp=1,fn=2"]) == 0
+
+
+def _report(place: Path, version: int) -> None:
+    """The files of a report, written by its own function; only what the page says is made up."""
+    from equipoise.advisor import page, reasons, writing
+    from equipoise.report import Report, Section, Text
+
+    page.build_report = lambda *about: Report(f"Version {version}", [Section("One", [Text("text")])])
+    reasons.find_reasons = lambda *about: None
+    table: Any = SimpleNamespace(image_shape=None)
+    writing.write_fitted(advisor(QUICK, version), table, place, diagnosis=table)
+
+
+def _report_answer(place: Path) -> str:
+    answer = advisor_answer(place / "model")
+    pages = [(place / f"report.{kind}").read_bytes() for kind in ("html", "md", "json")]
+    return digest(answer, *pages)
+
+
+def _store(place: Path, version: int) -> None:
+    """A study of two cells, or of four."""
+    from equipoise.studies import Spec, run_study
+
+    spec = Spec(
+        name="study", title="A study", run_cell=_cell, grid={"index": list(range(4 if version else 2))}
+    )
+    run_study(spec, place / "s.sqlite", jobs=1, resume=True, verbose=False)
+
+
+def _cell(index: int) -> dict[str, Any]:
+    return {"mean": np.random.default_rng(index).normal(size=9).mean(), "index squared": index**2}
+
+
+def _store_file_answer(place: Path) -> str:
+    """All that the store says."""
+    from equipoise.studies import Store
+
+    with Store(place / "s.sqlite", read_only=True) as store:
+        return digest(store.studies(), list(store.records("study")), store.statuses(["x"]))
+
+
+def _store_answer(place: Path) -> str:
+    """The first two cells, which are never lost; cells that are there besides must be right."""
+    from equipoise.studies import Store
+
+    with Store(place / "s.sqlite", read_only=True) as store:
+        done = [r for r in store.records("study") if r["status"] == "done"]
+    results = {record["settings"]["index"]: record["result"] for record in done}
+    assert all(result == _cell(index) for index, result in results.items())
+    return digest(results[0], results[1])
 
 
 def _save_run(place: Path, version: int) -> None:
@@ -137,6 +194,12 @@ FORMATS = {
     "conditional": _classifier("conditional"),
     "diffusion": Format(lambda place, version: fitted("diffusion", version).save(place), _diffusion_answer),
     "diffusion run": Format(_save_run, _run_answer),
-    "pipeline": Format(_save_pipeline, _pipeline_answer),
-    "report and model": Format(_save_together, _together_answer),
+    "autoencoder": _classifier("autoencoder"),
+    "advisor": _advisor("lightgbm+logistic"),
+    "advisor with CatBoost": _advisor("catboost"),
+    "advisor with forests": _advisor("extra-trees"),
+    "retune": Format(_retune, advisor_answer),
+    "report": Format(_report, _report_answer),
+    "store": Format(_store, _store_answer),
+    "store file": Format(_store, _store_file_answer),
 }

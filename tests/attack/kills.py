@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import sys
 import tempfile
 from collections.abc import Callable
@@ -31,6 +32,8 @@ EVENTS = (
     "os.scandir",
     "shutil.",
 )
+
+CONNECT, SQLITE_STEPS = sqlite3.connect, 40
 
 
 def die_at(number: int, folder: str) -> None:
@@ -55,8 +58,15 @@ def die_at(number: int, folder: str) -> None:
 
         return call
 
+    def connect(*arguments: Any, **named: Any) -> sqlite3.Connection:
+        connection = CONNECT(*arguments, **named)
+        connection.set_trace_callback(lambda statement: operation())
+        connection.set_progress_handler(operation, SQLITE_STEPS)  # in the midst of a statement
+        return connection
+
     os.fsync = before(os.fsync)
     files._exchange = before(files._exchange)
+    sqlite3.connect = connect
     sys.addaudithook(hook)
 
 

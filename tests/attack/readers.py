@@ -1,4 +1,7 @@
-"""Run by test_saves: two programs save over one folder again and again while two others read it."""
+"""Run by test_saves: two programs save over one folder again and again while two others read it.
+
+With the name of a format two programs save it, each its own version, and the last save must be whole.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,9 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
+
+from formats import FORMATS
 
 from equipoise._core import files
 from equipoise._core.sealed import open_sealed, sealing
@@ -44,11 +50,36 @@ def read_for(seconds: float, place: Path) -> tuple[int, list[str]]:
     return reads, wrong
 
 
+def rivals(name: str, times: int, home: Path) -> dict[str, Any]:
+    kind, known = FORMATS[name], {}
+    for version in (0, 1):
+        kind.save(home / str(version), version)
+        known[kind.answer(home / str(version))] = version
+    names = {path.name for path in (home / "0").iterdir()}
+    children = []
+    for version in (0, 1):
+        children.append(os.fork())
+        if not children[-1]:
+            for _ in range(times):
+                kind.save(home / "x", version)
+            os._exit(0)
+    ended = [os.WEXITSTATUS(os.waitpid(child, 0)[1]) for child in children]
+    wrong = [f"a writer ended with {code}" for code in ended if code]
+    if kind.answer(home / "x") not in known:
+        wrong.append("two saves are mixed")
+    left = {path.name for path in (home / "x").iterdir()} ^ names
+    return {"format": name, "tries": 2 * times, "wrong": [*wrong, *left]}
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "without":
         files._system_exchange = lambda: None
-    seconds = float(sys.argv[2])
     memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
+    if len(sys.argv) > 3:
+        with tempfile.TemporaryDirectory(dir=memory) as home:
+            print(json.dumps(rivals(sys.argv[3], int(sys.argv[2]), Path(home))))
+        sys.exit()
+    seconds = float(sys.argv[2])
     with tempfile.TemporaryDirectory(dir=memory) as home:
         place = Path(home, "model")
         save(place, 0)

@@ -23,8 +23,9 @@ WORDS = [
     "damaged", "bad.parquet", "\x1b[2J", "é→语", "\udcff", "--", "utf-7", "optimum", "curves",
 ]  # fmt: skip
 STARTS = [
-    ["predict"], ["retune"], ["report"], ["theory"], ["diffusion"], ["diffusion", "train"], ["diffusion", "report"],
-    ["diffusion", "monitor"], ["bench", "report"], ["bench", "run"], ["study", "report"], ["study", "run"], [],
+    ["predict"], ["retune"], ["report", "one.csv"], ["report", "arrays.npz"], ["theory"], ["diffusion"],
+    ["diffusion", "train"], ["diffusion", "report"], ["diffusion", "monitor"], ["bench", "report"],
+    ["bench", "run"], ["study", "report"], ["study", "run"], [],
 ]  # fmt: skip
 OPTIONS = [
     "--out",
@@ -51,8 +52,8 @@ def place(tmp_path_factory) -> Path:
     (folder / "bad.parquet").write_bytes(b"PAR1" + bytes(64) + b"PAR1")
     (folder / "folder").mkdir()
     for name in ("model", "damaged"):
-        FORMATS["pipeline"].save(folder / name, 0)
-    (folder / "damaged" / "model.json").write_text("{")
+        FORMATS["advisor"].save(folder / name, 0)
+    (folder / "damaged" / "advisor.json").write_text("{")
     np.savez(folder / "arrays.npz", X=np.eye(3), y=np.arange(3))
     return folder
 

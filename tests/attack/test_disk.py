@@ -16,23 +16,24 @@ from attack.formats import FORMATS
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of one megabyte, where this user may mount one."""
+    """A disk of a few megabytes, where this user may mount one."""
     place = tmp_path / "disk"
     place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)]
+    command = ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(place)]
     if shutil.which("mount") is None or subprocess.run(command, capture_output=True, check=False).returncode:
         pytest.skip("only root can mount a small disk")
     yield place
     subprocess.run(["umount", str(place)], check=True)
 
 
-@pytest.mark.parametrize("name", ["pipeline", "report and model"])
+@pytest.mark.parametrize("name", ["advisor", "report"])
 def test_a_full_disk_keeps_the_last_save(small_disk, name, tally):
     kind, place = FORMATS[name], small_disk / "x"
     kind.save(place, 0)
     before = kind.answer(place)
     failed = 0
-    for left in range(0, 60_000, 4096):  # from a disk without a free page to one with room for almost all
+    size = sum(path.stat().st_size for path in place.rglob("*"))
+    for left in range(0, size, size // 8):  # from a disk without a free page to one with room for almost all
         filler = small_disk / "filler"
         with filler.open("wb") as file:
             free = os.statvfs(small_disk).f_bavail * os.statvfs(small_disk).f_frsize
@@ -60,7 +61,7 @@ def test_a_file_that_may_not_grow_is_named(tmp_path, limit):
 import resource, sys
 from pathlib import Path
 from attack.formats import FORMATS
-kind, place = FORMATS["pipeline"], Path(sys.argv[1], "x")
+kind, place = FORMATS["advisor"], Path(sys.argv[1], "x")
 kind.save(place, 0)
 before = kind.answer(place)
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
@@ -79,7 +80,7 @@ except OSError as error:
 
 
 def test_a_folder_that_may_only_be_read_is_named(small_disk):
-    kind, place = FORMATS["pipeline"], small_disk / "x"
+    kind, place = FORMATS["advisor"], small_disk / "x"
     kind.save(place, 0)
     before = kind.answer(place)
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)

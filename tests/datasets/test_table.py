@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 
-from equipoise.datasets import Table, _memory, read_table
+from equipoise._core import memory
+from equipoise.datasets import Table, read_table
 from equipoise.datasets.reading import read_frame
 from equipoise.datasets.schema import Schema
 
@@ -289,7 +290,7 @@ def test_a_parquet_file_that_declares_more_than_there_is_is_refused_unread(tmp_p
     frame = pd.DataFrame({f"c{i}": np.zeros(100_000) for i in range(20)}).assign(y=np.arange(100_000) % 2)
     frame.to_parquet(tmp_path / "bomb.parquet")
     assert (tmp_path / "bomb.parquet").stat().st_size < 1_000_000
-    monkeypatch.setattr(_memory, "available_memory", lambda: 4_000_000)
+    monkeypatch.setattr(memory, "available_memory", lambda: 4_000_000)
     with pytest.raises(
         ValueError, match=r"bomb\.parquet declares .* MB of data and 4\.0 MB of memory are free"
     ):

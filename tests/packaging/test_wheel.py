@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -73,3 +74,23 @@ def test_the_wheel_installs_in_an_empty_environment(wheel, tmp_path):
         "print(equipoise.__file__)"
     )
     assert str(tmp_path / "env") in run(python, "-c", code, PYTHONPATH=lent)
+
+
+def test_the_package_page_has_no_link_that_leads_nowhere(wheel):
+    archive = zipfile.ZipFile(wheel)
+    page = archive.read(next(name for name in archive.namelist() if name.endswith("/METADATA"))).decode()
+    assert "# Equipoise" in page
+    assert re.findall(r"\]\((?!https?://|#)[^)]*\)", page) == []
+
+
+def test_relative_links_become_absolute_where_the_address_is_known():
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    pytest.importorskip("hatchling")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    text = "![a](docs/a.png) [b](b.md) [c](https://c.org)"
+    assert module.package_page(text, None, "1.0") == " b [c](https://c.org)"
+    known = module.package_page(text, "https://host.org/e/", "1.0")
+    assert known == (
+        "![a](https://host.org/e/raw/v1.0/docs/a.png) [b](https://host.org/e/blob/v1.0/b.md) [c](https://c.org)"
+    )

@@ -67,6 +67,15 @@ def test_user_text_never_becomes_markup():
     assert "&lt;script&gt;" in page
 
 
+def test_no_text_commands_a_terminal_that_shows_the_page():
+    report = everything("a\x1b[2J\x1b]0;title\x07\x9b31m\u202eb")
+    page, text = report.to_html().split("<script")[0], report.to_markdown()
+    assert "a31mb" in page
+    assert "a31mb" in text
+    for shown in (page, text, report.to_json()):
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", shown)
+
+
 def test_the_policy_admits_only_the_pages_own_scripts():
     found = re.search(r'Content-Security-Policy" content="([^"]*)"', everything("x").to_html())
     policy = html.unescape(found.group(1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 from equipoise.theory.mixing import (
     linearly_separable,
@@ -12,6 +13,7 @@ from equipoise.theory.mixing import (
     mixing_factor,
     risk_variance,
     scatter,
+    separable_classes,
     smallest_eigenvalue,
 )
 
@@ -38,6 +40,33 @@ def test_separable_is_what_the_whole_linear_program_says(seed):
     few, many = rng.normal(size=(2, 6, 12)), rng.normal(size=(2, 200, 12))
     assert linearly_separable(*few), "twelve points in general position"
     assert not linearly_separable(*many), "no plane parts two clouds on one place"
+
+
+def linear_program(points, own):
+    """Is there a plane with the class at 1 and above, and all others at −1 and below?"""
+    rows = np.c_[points, np.ones(len(points))] * np.where(own, 1.0, -1.0)[:, None]
+    found = linprog(np.zeros(rows.shape[1]), -rows, -np.ones(len(rows)), bounds=(None, None), method="highs")
+    return found.status == 0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_every_class_is_parted_where_a_linear_program_parts_it(seed):
+    """Few rows, many columns, whole numbers that coincide: the easy, the hard and the degenerate cases."""
+    rng = np.random.default_rng(seed)
+    codes = rng.permutation(np.arange(60) % 5)
+    points = rng.normal(size=(60, 4)) + 2 * rng.normal(size=(5, 4))[codes]
+    for rows in (points, points.round(), np.c_[points, np.ones((60, 2))]):
+        wanted = [linear_program(rows, codes == code) for code in range(5)]
+        assert separable_classes(rows, codes).tolist() == wanted
+
+
+def test_a_plane_that_the_first_points_leave_open_is_found_among_all():
+    """A thin class between two thick ones in many columns: the points that decide come in by and by."""
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(400, 3))
+    own = (points**2).sum(axis=1) > 9
+    lifted = np.c_[points, points**2 + 1e-3 * rng.normal(size=points.shape)]
+    assert separable_classes(lifted, own.astype(int)).tolist() == [linear_program(lifted, own)] * 2
 
 
 def test_separable_refuses_tables_of_other_widths():

@@ -205,14 +205,14 @@ def _new_temporary(parent: Path, folder: bool) -> tuple[Path, int | None]:
             handle, name = tempfile.mkstemp(prefix=_PREFIX, suffix=_SUFFIX, dir=parent)
             os.close(handle)
             path = Path(name)
-        lock = _try_lock(path)
-        if path.exists():  # else another program took it for a leftover before it was locked
+        lock = _lock(path, wait=True)
+        if path.exists():  # else another program took it for a leftover before it was locked, and removed it
             return path, lock
         if lock is not None:
             os.close(lock)
 
 
-def _try_lock(path: Path) -> int | None:
+def _lock(path: Path, *, wait: bool) -> int | None:
     """A lock that ends with the program that holds it; None if another holds it or there are no locks here."""
     if fcntl is None:
         return None
@@ -221,7 +221,7 @@ def _try_lock(path: Path) -> int | None:
     except OSError:
         return None
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except OSError:
         os.close(handle)
         return None
@@ -231,23 +231,19 @@ def _try_lock(path: Path) -> int | None:
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Wait until no other program completes replacements in ``folder``."""
-    if fcntl is None:
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
+    lock = _lock(folder, wait=True)
     try:
-        with contextlib.suppress(OSError):  # a file system without locks
-            fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     finally:
-        os.close(handle)
+        if lock is not None:
+            os.close(lock)
 
 
 def _sweep(parent: Path) -> None:
     """Remove what killed programs left."""
     for name in os.listdir(parent):
         if name.startswith(_PREFIX) and name.endswith(_SUFFIX):
-            lock = _try_lock(parent / name)
+            lock = _lock(parent / name, wait=False)
             if lock is not None:
                 _remove(parent / name)
                 os.close(lock)
@@ -312,6 +308,28 @@ def parse_json(data: bytes, source: PathLike) -> Any:
         return json.loads(data.decode("utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise DamagedFileError(f"{source} is not readable JSON (cut off or damaged?): {error}") from error
+
+
+def existing(path: PathLike) -> Path:
+    """The path, if there is a folder or a file with content at it."""
+    source = Path(path)
+    if not source.exists():
+        raise FileNotFoundError(f"no such file or folder: {source}")
+    if source.is_file() and source.stat().st_size == 0:
+        raise ValueError(f"{source} is empty: nothing to read")
+    return source
+
+
+def read_toml(path: PathLike) -> dict[str, Any]:
+    """The content of a TOML file; what is wrong with it is said in a sentence."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        return tomllib.loads(existing(path).read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not readable TOML: {error}") from error
 
 
 def read_json(path: PathLike) -> Any:

@@ -28,6 +28,7 @@ from equipoise._core.files import (
     replacing_folder,
     write_checked_json,
 )
+from equipoise._core.memory import refuse_if_too_large
 
 SEAL = "seal.json"
 FORMAT = 1
@@ -199,5 +200,6 @@ def _read_array(archive: zipfile.ZipFile, member: str) -> npt.NDArray[Any]:
         size = int(np.prod(shape, dtype=object)) * dtype.itemsize
         if min(shape, default=0) < 0 or size > archive.getinfo(member).file_size:
             raise ValueError(f"{member} declares {size} bytes and holds fewer")
+        refuse_if_too_large(member, size)
         data = file.read(size)
     return np.frombuffer(data, dtype=dtype).reshape(shape, order="F" if fortran else "C").copy()

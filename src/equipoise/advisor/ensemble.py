@@ -18,6 +18,8 @@ from scipy.special import log_softmax, softmax
 from equipoise._core.checks import FloatArray, IntArray
 
 PULL = 8.0  # how many rows' worth of log loss it costs to leave equal weights
+MOST_SHIFT = 1.5  # of a class's log probability, when means are matched to the class shares
+MOST_FITTED = 20_000  # rows of one class on which weights are chosen: a handful of numbers needs no more
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,25 @@ class Stack:
     def proba(self, members: FloatArray) -> FloatArray:
         """Probabilities from the members' log probabilities, of shape (members, rows, classes)."""
         return softmax(np.tensordot(self.weights, members, axes=1) + self.offsets, axis=1)
+
+    def matched(self, proba: FloatArray, codes: IntArray, prior: FloatArray) -> Stack:
+        """The stack with offsets at which the mean of its probabilities is the prior.
+
+        Parameters
+        ----------
+        proba : array of shape (rows, classes)
+            Its probabilities of some rows of every class.
+        codes : array of int
+            The classes of these rows; each class counts with its share in ``prior``.
+        prior : array of shape (classes,)
+        """
+        weight = (prior / np.maximum(np.bincount(codes, minlength=len(prior)), 1))[codes]
+        log_p, shift = np.log(np.maximum(proba, 1e-300)), np.zeros(len(prior))
+        for _ in range(50):
+            mean = weight @ softmax(log_p + shift, axis=1)
+            shift += np.log(np.maximum(prior, 1e-12) / np.maximum(mean, 1e-12))
+        shift = np.clip(shift - shift @ prior, -MOST_SHIFT, MOST_SHIFT)
+        return Stack(self.weights, self.offsets + shift)
 
 
 def fit_stack(
@@ -58,8 +79,10 @@ def fit_stack(
     -------
     Stack
     """
-    m, n, classes = members.shape
-    w = np.ones(n) if weight is None else weight * (n / weight.sum())
+    total = len(y)
+    members, y, w = _thinned(members, y, weight)
+    m, _, classes = members.shape
+    w = w * (total / w.sum())
     hot = np.eye(classes)[y]
     equal = np.full(m, 1 / m)
 
@@ -102,6 +125,7 @@ def keep_useful(
     """
     from equipoise.advisor.bags import log_loss
 
+    members, y, weight = _thinned(members, y, weight)
     losses = [log_loss(member, y, weight) for member in members]
     chosen = [int(np.argmin(losses))]
     total, best = members[chosen[0]].copy(), min(losses)
@@ -115,3 +139,20 @@ def keep_useful(
         chosen.append(pick)
     kept = sorted(set(chosen), key=chosen.index)[:most]
     return sorted(kept)
+
+
+def _thinned(
+    members: FloatArray, y: IntArray, weight: FloatArray | None
+) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Evenly spaced rows of each class that has very many, each standing for those around it."""
+    w = np.ones(len(y)) if weight is None else weight
+    counts = np.bincount(y)
+    if counts.max(initial=0) <= MOST_FITTED:
+        return members, y, w
+    taken = []
+    for code, count in enumerate(counts):
+        rows = np.flatnonzero(y == code)
+        taken.append(rows[np.linspace(0, count - 1, min(count, MOST_FITTED)).astype(int)])
+    index = np.sort(np.concatenate(taken))
+    scale = counts / np.minimum(np.maximum(counts, 1), MOST_FITTED)
+    return members[:, index], y[index], w[index] * scale[y[index]]

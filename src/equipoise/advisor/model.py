@@ -44,6 +44,7 @@ TRUSTED = frozenset({
     "equipoise.datasets.encoding.ScaledNumbers",
     "equipoise.datasets.encoding.TableEncoder",
     "equipoise.datasets.encoding.TextParts",
+    "equipoise.datasets.image_features.ImageEncoder",
     "imblearn.ensemble._forest.BalancedRandomForestClassifier",
     "imblearn.pipeline.Pipeline",
     "imblearn.under_sampling._prototype_selection._random_under_sampler.RandomUnderSampler",
@@ -169,12 +170,14 @@ def load(folder: str | PathLike[str], trusted: Sequence[str] = ()) -> Advisor:
     Parameters
     ----------
     folder : path
+        The model folder.
     trusted : sequence of str
         Further types of scikit-learn estimators of your own that you trust, by their full names.
 
     Returns
     -------
     Advisor
+        The fitted advisor, ready to predict and to be retuned.
 
     Raises
     ------

@@ -186,7 +186,7 @@ def _judge(
         return Verdict(best, metric)
     difference = float(values[best] - values[simple])
     loss = board["log_loss"]
-    if difference <= TIE and loss[simple] <= LEVEL * loss[best]:
+    if abs(difference) <= TIE and loss[simple] <= LEVEL * loss[best]:
         return Verdict(simple, metric)
     low, high = _paired(sign, by_fold, best, simple, 0.975)
     middle = (low + high) / 2

@@ -15,19 +15,19 @@ from equipoise._core.checks import FloatArray, IntArray
 from equipoise._core.random import as_generator
 from equipoise.report import PALETTE, Facts, Note, Picture, Report, Section, Table, Text, literal, new_axes
 from equipoise.theory.mixing import (
-    linearly_separable,
     lipschitz_bound,
     loss_variance,
     mixing_factor,
     risk_variance,
     scatter,
+    separable_classes,
     smallest_eigenvalue,
 )
 
 if TYPE_CHECKING:
     from equipoise.classifiers.autoencoder import AutoencoderClassifier
 
-ROWS_OF_A_CLASS = 300  # for the linear programs and the picture
+ROWS_OF_A_CLASS = 300  # for separability and the picture
 DRAWS = 2000  # mixes a class
 RESAMPLES = 200  # of a class, for the variance of its risk
 
@@ -35,20 +35,20 @@ RESAMPLES = 200  # of a class, for the variance of its risk
 def preservation_table(
     clf: AutoencoderClassifier, z: FloatArray, codes: IntArray, rng: np.random.Generator
 ) -> pd.DataFrame:
-    """A row a class: its latents on its side, its mixes that keep its class, and a plane that parts it off."""
+    """A row per class: its latents on its side, its mixes that keep its class, and a plane that parts it off."""
     picked = [_at_most(np.flatnonzero(codes == code), ROWS_OF_A_CLASS, rng) for code in np.unique(codes)]
+    some = np.concatenate(picked)
     rows = []
-    for code, own in zip(np.unique(codes), picked, strict=True):
+    for code, separable in zip(np.unique(codes), separable_classes(z[some], codes[some]), strict=True):
         members = np.flatnonzero(codes == code)
         mixes = _mixes(clf, z, members, int(code), rng)
-        others = np.concatenate([rows for rows in picked if rows is not own])
         rows.append(
             {
                 "class": clf.classes_[code],
                 "rows": len(members),
                 "on its side": float((_decide(clf, z[members]) == code).mean()),
                 "mixes that keep the class": float((_decide(clf, mixes) == code).mean()),
-                "separable": linearly_separable(z[own], z[others]),
+                "separable": bool(separable),
             }
         )
     return pd.DataFrame(rows)
@@ -177,7 +177,7 @@ def latent_report(
 def latent_picture(
     z: FloatArray, codes: IntArray, classes: npt.NDArray[Any], rng: np.random.Generator
 ) -> Picture:
-    """The two leading principal components, at most ``ROWS_OF_A_CLASS`` points a class."""
+    """The two leading principal components, at most ``ROWS_OF_A_CLASS`` points per class."""
     picked = [_at_most(np.flatnonzero(codes == code), ROWS_OF_A_CLASS, rng) for code in np.unique(codes)]
     centered = z - z[np.concatenate(picked)].mean(axis=0)
     axes = np.linalg.svd(centered[np.concatenate(picked)], full_matrices=False)[2][:2]

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import torch
 
 from equipoise._core.checks import check_distribution, check_integer, check_same_length
 from equipoise._core.files import DamagedFileError
@@ -85,6 +86,8 @@ def _rebuild(cls: type[C], state: dict[str, Any], params: dict[str, Any]) -> C:
         setattr(classifier, f"{name}_", prior)
     classifier.link_ = None if state.get("link") is None else Link.from_dict(state["link"])
     classifier.history_ = pd.DataFrame(state["history"])
+    if "module" not in params:
+        _refuse_more_than_saved(classifier, state["weights"])
     network = classifier._empty_network()
     if "head.scale" in state["weights"]:
         use_cosine_head(network)
@@ -93,6 +96,15 @@ def _rebuild(cls: type[C], state: dict[str, Any], params: dict[str, Any]) -> C:
     classifier.network_ = network.eval()
     done: C = classifier
     return done
+
+
+def _refuse_more_than_saved(classifier: Any, weights: dict[str, torch.Tensor]) -> None:
+    """Count the weights that the settings declare before any memory is taken for them."""
+    with torch.device("meta"):
+        declared = sum(part.numel() for part in classifier._empty_network().parameters())
+    held = sum(part.numel() for part in weights.values())
+    if declared > 2 * held + 10**6:  # a head may be exchanged after the network was made
+        raise ValueError(f"the settings declare a network of {declared:,} weights, and {held:,} were saved")
 
 
 def _is_plain(value: Any) -> bool:

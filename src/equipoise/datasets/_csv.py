@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from equipoise.datasets._memory import refuse_if_too_large
+from equipoise._core.memory import refuse_if_too_large
 from equipoise.datasets.schema import refuse_duplicates
 
 DELIMITERS = ",;\t|"

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from equipoise.datasets._memory import refuse_if_too_large
+from equipoise._core.memory import refuse_if_too_large
 
 SUFFIXES = (".parquet", ".pq")
 

@@ -14,7 +14,7 @@ from typing import IO
 import numpy as np
 import numpy.typing as npt
 
-from equipoise.datasets._memory import refuse_if_too_large
+from equipoise._core.memory import refuse_if_too_large
 
 DEBIAN_FASHION_MNIST = Path("/usr/share/datasets/fashion-mnist")  # Debian's package dataset-fashion-mnist
 
@@ -26,6 +26,18 @@ def data_home(path: PathLike | None = None) -> Path:
 
     The argument, else the environment variable EQUIPOISE_DATA, else ``equipoise`` in the user's cache folder.
 
+    Parameters
+    ----------
+    path : path, optional
+        The folder, if it is not the usual one.
+
+    Returns
+    -------
+    Path
+        The folder.
+
+    Examples
+    --------
     >>> data_home("my/data").as_posix()
     'my/data'
     """

@@ -33,7 +33,7 @@ def build_audit(audit: CopyAudit, source: str) -> Report:
         "classes": [_record(one) for one in audit.classes],
     }
     subtitle = f"{len(audit.samples):,} samples from {source}; trained on {audit.training}."
-    footer = f"Equipoise {equipoise.__version__}. The criterion and its intervals: docs/generative.md."
+    footer = f"Equipoise {equipoise.__version__}. The criterion and its intervals: docs/how-to/diffusion.md."
     return Report("Which class is copied?", sections, subtitle, data, footer)
 
 

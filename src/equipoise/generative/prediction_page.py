@@ -52,7 +52,7 @@ def build_prediction(found: PredictedOrder, about: str) -> Report:
         ),
         "variances": dict(zip(map(str, found.classes), found.mixture.variances.tolist(), strict=True)),
     }
-    footer = f"Equipoise {equipoise.__version__}. The theory and its limits: docs/theory-diffusion.md."
+    footer = f"Equipoise {equipoise.__version__}. The theory and its limits: docs/explanation/diffusion.md."
     return Report("Which class will a diffusion model memorize first?", sections, about, data, footer)
 
 

@@ -109,21 +109,65 @@ class Loss(nn.Module, abc.ABC):
         self.gathers = True  # a second pass over the same batch (SAM) switches it off
         self._batches_without_epoch = 0
         self._attached: _Attached | None = None
+        self._n_classes: int | None = None  # of the counts, without asking the buffer
         if class_counts is None:
             if self.needs_counts:
                 raise ValueError(f"{type(self).__name__} needs class_counts, got None")
             self.register_buffer("class_counts", None)
         else:
             counts = check_class_counts(class_counts, empty_classes)
+            self._n_classes = counts.size
             self.register_buffer("class_counts", counts_buffer(counts))
 
     @abc.abstractmethod
     def compute(self, logits: Tensor, target: Tensor, reduction: str, **needs: Tensor) -> Tensor:
-        """The loss of ``logits`` (n, C) for targets that were checked, reduced as asked."""
+        """The loss of ``logits`` (n, C) for targets that were checked, reduced as asked.
+
+        Parameters
+        ----------
+        logits : Tensor of shape (n, C)
+            Raw logits, in float32 or wider.
+        target : Tensor
+            Classes of shape (n,), or soft targets of shape (n, C) if the loss takes them.
+        reduction : {"mean", "sum", "none"}
+            How to reduce the samples' losses.
+        **needs : Tensor
+            What the class attribute ``requires`` names, such as ``features`` and ``head_weight``.
+
+        Returns
+        -------
+        Tensor
+            The loss: a scalar, or one value per sample for ``"none"``.
+        """
 
     def forward(
         self, input: Tensor, target: Tensor, *, sample_weight: Tensor | None = None, **needs: Tensor
     ) -> Tensor:
+        """The loss of raw logits for their targets.
+
+        Parameters
+        ----------
+        input : Tensor of shape (n, C, …)
+            Raw logits.
+        target : Tensor of shape (n, …)
+            Classes; soft targets have the logits' shape, where the loss takes them.
+        sample_weight : Tensor, optional
+            The weight of each sample.
+        **needs : Tensor
+            What the class attribute ``requires`` names, unless the loss was attached to a network.
+
+        Returns
+        -------
+        Tensor
+            The loss, reduced as ``reduction`` says.
+
+        Raises
+        ------
+        TypeError
+            If a keyword that the loss requires is missing.
+        ValueError
+            If shapes do not fit, or targets are out of range.
+        """
         if torch.is_autocast_enabled(input.device.type):
             with torch.autocast(input.device.type, enabled=False):
                 return self._forward(input, target, sample_weight, needs)
@@ -136,9 +180,26 @@ class Loss(nn.Module, abc.ABC):
             if self._attached is not None:
                 needs = {**self._attached.offers(self.requires), **needs}
             self._check_needs(needs)
-        logits, flat, shape = promote(input), target, target.shape
-        if logits.ndim != 2 or weight is not None or is_soft(target):
-            logits, flat, weight, shape = _flatten(logits, target, weight)
+        if weight is None and self._is_plain(input, target):
+            loss = self.compute(promote(input), target, self.reduction, **needs)
+            self._check_result(loss, input)
+            return loss
+        return self._forward_any(input, target, weight, needs)
+
+    def _is_plain(self, input: Tensor, target: Tensor) -> bool:
+        """Whether a batch needs the equation alone: checked logits (n, C), classes that all exist and take part."""
+        if not self.validate or untouchable(input) or input.ndim != 2 or target.dtype != torch.int64:
+            return False
+        n_classes = input.shape[1]
+        if target.shape != input.shape[:1] or self._n_classes not in (None, n_classes):
+            return False
+        return bool(target.numel()) and self._all_take_part(target, n_classes)
+
+    def _forward_any(
+        self, input: Tensor, target: Tensor, weight: Tensor | None, needs: dict[str, Tensor]
+    ) -> Tensor:
+        """For any shape, soft targets, weights, ignored rows, and values that must not be looked at."""
+        logits, flat, weight, shape = _flatten(promote(input), target, weight)
         self._check_shapes(logits, flat)
         kept: Tensor | None = None
         looks = self.validate and not untouchable(logits)
@@ -206,7 +267,15 @@ class Loss(nn.Module, abc.ABC):
         return self
 
     def start_epoch(self, epoch: int, epochs: int) -> None:
-        """Epoch number ``epoch``, from 0, of ``epochs`` begins. The training loop calls it."""
+        """Epoch number ``epoch``, from 0, of ``epochs`` begins. The training loop calls it.
+
+        Parameters
+        ----------
+        epoch : int
+            The number of the epoch, from 0.
+        epochs : int
+            How many there are.
+        """
         self._batches_without_epoch = -1
 
     def end_epoch(self) -> None:
@@ -216,6 +285,16 @@ class Loss(nn.Module, abc.ABC):
         """The prior of the posterior that minimizing this loss trains.
 
         It is the data's own unless weights or shifts of the logits change it.
+
+        Parameters
+        ----------
+        class_prior : array of shape (C,)
+            The class shares of the training data.
+
+        Returns
+        -------
+        array of shape (C,)
+            The class shares under which the trained posterior is right.
         """
         return np.asarray(class_prior, dtype=np.float64)
 
@@ -223,6 +302,11 @@ class Loss(nn.Module, abc.ABC):
         """The exact way from the minimizer's logits to probabilities under :meth:`implied_prior`.
 
         None where there is no exact one; the softmax of the logits then is the best answer known.
+
+        Returns
+        -------
+        Link or None
+            The link.
         """
         return None
 
@@ -236,9 +320,15 @@ class Loss(nn.Module, abc.ABC):
         Parameters
         ----------
         logits : Tensor of shape (n, C)
+            Raw logits.
         class_prior : array of shape (C,), optional
             Of the data, and of the answer; the shares of ``class_counts`` by default. Without either the
             answer is under the prior that the loss trains to.
+
+        Returns
+        -------
+        Tensor of shape (n, C)
+            The probabilities.
 
         Examples
         --------
@@ -262,18 +352,43 @@ class Loss(nn.Module, abc.ABC):
         return torch.softmax(log_p + torch.as_tensor(shift).to(log_p), dim=-1)
 
     def set_rows(self, **values: Tensor) -> None:
-        """Give hyper-parameters of ``rowwise`` one value a row of the batches that follow."""
+        """Give hyper-parameters of ``rowwise`` one value a row of the batches that follow.
+
+        Parameters
+        ----------
+        **values : Tensor
+            One value per row for each named hyper-parameter.
+        """
         for name, value in values.items():
             setattr(self, name, value.reshape(-1, 1))
 
     def gathering(self, logits: Tensor) -> bool:
-        """Whether this call's batch may enter running statistics."""
+        """Whether this call's batch may enter running statistics.
+
+        Parameters
+        ----------
+        logits : Tensor
+            The batch's logits.
+
+        Returns
+        -------
+        bool
+            Whether it may: only in training, and not in a second pass over the same batch or under a
+            transform.
+        """
         gathers = self.training and self.gathers and not _transformed(logits)
         if gathers and self.follows_epochs and self._batches_without_epoch >= 0:
             self._miss_epochs()
         return gathers
 
     def extra_repr(self) -> str:
+        """The settings that ``repr`` shows.
+
+        Returns
+        -------
+        str
+            The settings.
+        """
         return f"reduction={self.reduction!r}"
 
     def _miss_epochs(self) -> None:
@@ -305,9 +420,9 @@ class Loss(nn.Module, abc.ABC):
             rows = f"{target.shape[0]} and {logits.shape[0]}"
             hint = "; one logit a sample is not enough, give one a class" if logits.shape[0] == 1 else ""
             raise ValueError(f"target must have as many rows as input, got {rows}{hint}")
-        counts, n_classes = self.class_counts, logits.shape[-1]
-        if counts is not None and counts.numel() != n_classes:
-            raise ValueError(f"class_counts has {counts.numel()} classes, but input has {n_classes} columns")
+        known, n_classes = self._n_classes, logits.shape[-1]
+        if known not in (None, n_classes):
+            raise ValueError(f"class_counts has {known} classes, but input has {n_classes} columns")
 
     def _refuse_floats(self, logits: Tensor, target: Tensor) -> None:
         if not self.soft_targets:
@@ -319,10 +434,7 @@ class Loss(nn.Module, abc.ABC):
 
     def _kept(self, target: Tensor, n_classes: int) -> Tensor | None:
         """The rows that take part, None for all; targets out of range are refused."""
-        if not target.numel():
-            return None
-        low, high = (int(v) for v in torch.aminmax(target))
-        if low >= 0 and high < n_classes and not low <= self.ignore_index <= high:
+        if not target.numel() or self._all_take_part(target, n_classes):
             return None
         kept = target != self.ignore_index
         rest = target[kept]
@@ -331,6 +443,11 @@ class Loss(nn.Module, abc.ABC):
             hint = "; give one logit a class, two for a binary problem" if n_classes == 1 else ""
             raise ValueError(f"target must lie in [0, {n_classes}), got {low if low < 0 else high}{hint}")
         return kept
+
+    def _all_take_part(self, target: Tensor, n_classes: int) -> bool:
+        least, most = torch.aminmax(target)
+        low, high = least.item(), most.item()
+        return low >= 0 and high < n_classes and not low <= self.ignore_index <= high
 
     def _check_result(self, loss: Tensor, logits: Tensor) -> None:
         """A NaN among the logits shows in the loss, so the search through all logits can wait for it."""

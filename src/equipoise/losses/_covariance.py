@@ -12,7 +12,7 @@ from equipoise.losses.functional.shared import class_rows
 FULL_UP_TO = 1 << 22
 """Numbers that full covariances, and the products with them, may take before ``"auto"`` keeps diagonals."""
 
-_ONE_PRODUCT = 64  # classes up to which one matrix product gives all second moments
+_ONE_PRODUCT = 64  # classes up to which one call gives all second moments
 
 
 def check_covariance(covariance: str) -> str:
@@ -102,6 +102,9 @@ def merge_batch_(
 def _second_moments(x: Tensor, row: Tensor, size: int) -> Tensor:
     """Σ x xᵀ over the samples of each row of a table."""
     n, d = x.shape
+    if size <= _ONE_PRODUCT and x.device.type == "cpu" and not torch.compiler.is_compiling():
+        padded = _by_row(x, row, size)
+        return torch.bmm(padded.mT, padded)
     if size <= _ONE_PRODUCT:
         mine = torch.zeros(size, 1, n, dtype=x.dtype, device=x.device).scatter_(0, row.view(1, 1, n), 1.0)
         return ((mine * x.T).reshape(size * d, n) @ x).view(size, d, d)
@@ -110,6 +113,14 @@ def _second_moments(x: Tensor, row: Tensor, size: int) -> Tensor:
     for rows, some in zip(torch.split(row, block), torch.split(x, block), strict=True):
         moments.index_add_(0, rows, some.unsqueeze(2) * some.unsqueeze(1))
     return moments
+
+
+def _by_row(x: Tensor, row: Tensor, size: int) -> Tensor:
+    """The samples of each row of a table side by side, (size, most of a row, d), filled up with zeros."""
+    order, sizes = torch.argsort(row, stable=True), torch.bincount(row, minlength=size)
+    most, owner = int(sizes.max()), row[order]
+    place = (owner * most).add_(torch.arange(row.shape[0])).sub_((sizes.cumsum(0) - sizes)[owner])
+    return x.new_zeros(size * most, x.shape[1]).index_copy_(0, place, x[order]).view(size, most, -1)
 
 
 class KeepsCovariance(LazyBuffers):
@@ -121,6 +132,13 @@ class KeepsCovariance(LazyBuffers):
     covariance: str
 
     def keep_covariance(self, covariance: str) -> None:
+        """Make the buffers of the running statistics.
+
+        Parameters
+        ----------
+        covariance : {"auto", "full", "diagonal"}
+            Whether to keep full matrices or their diagonals.
+        """
         self.covariance = check_covariance(covariance)
         for name in ("count", "mean", "sigma"):
             self.register_buffer(name, None)
@@ -128,7 +146,26 @@ class KeepsCovariance(LazyBuffers):
     def running_covariance(
         self, features: Tensor, target: Tensor, n_classes: int, *, gather: bool, memory: Tensor | None = None
     ) -> Tensor:
-        """Σ of each class, with this batch in it if ``gather``."""
+        """Σ of each class, with this batch in it if ``gather``.
+
+        Parameters
+        ----------
+        features : Tensor of shape (n, d)
+            The batch's features.
+        target : Tensor of shape (n,)
+            Its classes.
+        n_classes : int
+            The number of classes C.
+        gather : bool
+            Whether the batch enters the statistics.
+        memory : Tensor of shape (C,), optional
+            How many samples each class remembers; by default all.
+
+        Returns
+        -------
+        Tensor of shape (C, d, d) or (C, d)
+            The covariances.
+        """
         if self.count is None or self.mean is None or self.sigma is None:
             made = RunningCovariance(n_classes, features.shape[1], self.covariance, like=features)
             self.count, self.mean, self.sigma = made.count, made.mean, made.sigma

@@ -39,12 +39,14 @@ class ClassStatistics:
             setattr(self, name, getattr(self, name).to(dtype).to(device))
 
     def update(self, logits: Tensor, target: Tensor, probability: Tensor) -> None:
-        """Take in a batch. Small ones wait for each other: one pass over many costs what one over few does."""
-        batch = (logits.detach(), target, probability.detach())
+        """Take in a batch. Small ones wait for each other: one pass over many costs what one over few does.
+
+        ``probability`` is kept as it is; logits and targets, which others may change, are copied.
+        """
         if torch.compiler.is_compiling() or logits.numel() >= _ENOUGH:
-            self._add(*batch)
+            self._add(logits.detach(), target, probability)
             return
-        self._waiting.append(tuple(part.clone() for part in batch))  # others may change theirs
+        self._waiting.append((logits.detach().clone(), target.clone(), probability))
         self._numbers += logits.numel()
         if self._numbers >= _ENOUGH:
             self.flush()

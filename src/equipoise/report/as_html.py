@@ -12,6 +12,7 @@ import json
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from equipoise._core.text import printable
 from equipoise.report import palette
 from equipoise.report.as_json import to_plain
 from equipoise.report.blocks import (
@@ -89,10 +90,15 @@ def render(report: Report) -> str:
     def number(block: Block) -> int:
         return numbers[id(block)]
 
+    def shown(value: Any) -> Any:
+        """Text without control signs; the page's own scripts stay as they were hashed."""
+        return value if not isinstance(value, str) or value in scripts else type(value)(printable(value))
+
     environment = Environment(
         loader=PackageLoader("equipoise.report", "page"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )

@@ -22,12 +22,13 @@ from equipoise.metrics.significance import (
     win_tie_loss,
 )
 from equipoise.report import Block, Code, Details, Facts, Headline, Links, Note, Report, Section, Table, Text
+from equipoise.studies._rows import StoreError
 from equipoise.studies.grid import Settings
 from equipoise.studies.locate import named_spec, spec_names
 from equipoise.studies.plots import curves_picture, ranks_picture, time_quality_picture
 from equipoise.studies.scores import Layout, Scores, direction, format_score, read_layout, score
 from equipoise.studies.spec import Spec
-from equipoise.studies.store import Store, StoreError
+from equipoise.studies.store import Store
 
 _MARKS = "★ the best mean; ≈ not told from it by a paired test at 95%"
 _MOST_COLUMNS = 7

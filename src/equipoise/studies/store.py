@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import equipoise
+from equipoise.studies._rows import CELL, STUDY, StoreError, read_cell, read_study, row_checksum
 from equipoise.studies.cell import CellOutcome
 from equipoise.studies.grid import Settings, canonical_json, cell_key
-from equipoise.studies.spec import Spec, is_study_name
+from equipoise.studies.spec import Spec
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,10 +42,9 @@ CREATE TABLE cells (
     environment INTEGER REFERENCES environments(id), finished TEXT);
 CREATE INDEX cells_by_status ON cells (study, status);
 """
-
-
-class StoreError(ValueError):
-    """A store that cannot be used, said in one sentence."""
+_CHECKSUMS = "CREATE TABLE IF NOT EXISTS checksums (row TEXT PRIMARY KEY, sha256 TEXT NOT NULL)"
+_STUDIES = f"SELECT {', '.join(STUDY)} FROM studies"
+_CELLS = f"SELECT {', '.join(CELL)} FROM cells LEFT JOIN environments ON environment=environments.id"
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,8 @@ class Store:
     ----------
     path : path
         The SQLite file, made if it is not there (unless ``read_only``).
+    read_only : bool
+        Whether to refuse all changes.
     timeout : float
         How many seconds to wait for another program's lock.
     """
@@ -118,9 +120,14 @@ class Store:
                 f"the store {self.path} has version {version} and this Equipoise reads version {VERSION}; "
                 f"it was left as it is"
             )
+        if self._db.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
+            raise sqlite3.DatabaseError("malformed")
         if not read_only:
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=NORMAL")
+            self._db.execute(_CHECKSUMS)
+        known = "SELECT 1 FROM sqlite_master WHERE name='checksums'"
+        self._has_checksums = bool(self._db.execute(known).fetchone())
 
     def _create(self) -> None:
         with self._transaction():
@@ -162,7 +169,24 @@ class Store:
     # A run, from its registration to its end.
 
     def register(self, spec: Spec, cells: Sequence[Settings], size: str = "", source: str = "") -> list[str]:
-        """Write the study and its cells (those not there yet), and return their keys in order."""
+        """Write the study and its cells (those not there yet), and return their keys in order.
+
+        Parameters
+        ----------
+        spec : Spec
+            The study.
+        cells : sequence of dict
+            The settings of each cell.
+        size : str
+            The size that is run.
+        source : str
+            A fingerprint of the study's source.
+
+        Returns
+        -------
+        list of str
+            The keys.
+        """
         keys = [cell_key(spec.name, cell) for cell in cells]
         rows = [
             (key, spec.name, canonical_json(cell), cell.get("seed"))
@@ -179,13 +203,25 @@ class Store:
         )
         with self._speaking(), self._transaction():
             self._db.execute("INSERT OR REPLACE INTO studies VALUES (?,?,?,?,?,?,?)", study)
+            self._write_checksum(f"study {spec.name}", study)
             self._db.executemany(
                 "INSERT OR IGNORE INTO cells (key, study, settings, seed) VALUES (?,?,?,?)", rows
             )
         return keys
 
     def claim(self, key: str) -> bool:
-        """Take a pending cell, or one whose runner has let its lease run out."""
+        """Take a pending cell, or one whose runner has let its lease run out.
+
+        Parameters
+        ----------
+        key : str
+            The cell's key.
+
+        Returns
+        -------
+        bool
+            Whether it was taken.
+        """
         now = time.time()
         claimed = self._execute(
             "UPDATE cells SET status='running', owner=?, lease=?, attempts=attempts+1 "
@@ -202,7 +238,18 @@ class Store:
         )
 
     def finish(self, outcome: CellOutcome) -> bool:
-        """Write an outcome, if this runner still holds the cell; otherwise somebody else has or will."""
+        """Write an outcome, if this runner still holds the cell; otherwise somebody else has or will.
+
+        Parameters
+        ----------
+        outcome : CellOutcome
+            What the cell gave.
+
+        Returns
+        -------
+        bool
+            Whether it was written.
+        """
         versions = canonical_json(outcome.environment)
         with self._speaking(), self._transaction():
             self._db.execute("INSERT OR IGNORE INTO environments (versions) VALUES (?)", (versions,))
@@ -223,10 +270,22 @@ class Store:
                     self.owner,
                 ),
             )
+            if finished.rowcount == 1:
+                row = self._db.execute(f"{_CELLS} WHERE key=?", (outcome.key,)).fetchone()
+                self._write_checksum(f"cell {outcome.key}", row)
         return finished.rowcount == 1
 
+    def _write_checksum(self, name: str, row: Sequence[Any]) -> None:
+        self._db.execute("INSERT OR REPLACE INTO checksums VALUES (?,?)", (name, row_checksum(row)))
+
     def release(self, owner: str | None = None) -> None:
-        """Give back what a runner (this one) claimed and did not finish."""
+        """Give back what a runner (this one) claimed and did not finish.
+
+        Parameters
+        ----------
+        owner : str, optional
+            The runner; this one by default.
+        """
         self._execute(
             "UPDATE cells SET status='pending', owner=NULL, lease=NULL WHERE owner=? AND status='running'",
             (owner or self.owner,),
@@ -239,7 +298,13 @@ class Store:
                 self.release(owner)
 
     def retry_failed(self, keys: Sequence[str]) -> None:
-        """Make failed cells pending again."""
+        """Make failed cells pending again.
+
+        Parameters
+        ----------
+        keys : sequence of str
+            Keys of cells, as :meth:`register` returns them.
+        """
         with self._speaking(), self._transaction():
             self._db.executemany(
                 "UPDATE cells SET status='pending', error=NULL WHERE key=? AND status='failed'",
@@ -249,81 +314,88 @@ class Store:
     # Reading.
 
     def statuses(self, keys: Sequence[str]) -> dict[str, str]:
-        """The status of each cell that the store knows."""
+        """The status of each cell that the store knows.
+
+        Parameters
+        ----------
+        keys : sequence of str
+            Keys of cells, as :meth:`register` returns them.
+
+        Returns
+        -------
+        dict of str to str
+            ``"pending"``, ``"running"``, ``"done"`` or ``"failed"``, by key.
+        """
         wanted = set(keys)
         rows = self._execute("SELECT key, status FROM cells")
         return {key: status for key, status in rows if key in wanted}
 
     def counts(self, keys: Sequence[str]) -> Counts:
+        """How many cells have each status.
+
+        Parameters
+        ----------
+        keys : sequence of str
+            Keys of cells, as :meth:`register` returns them.
+
+        Returns
+        -------
+        Counts
+            The numbers.
+        """
         found = list(self.statuses(keys).values())
         return Counts(*(found.count(status) for status in ("pending", "running", "done", "failed")))
 
     def studies(self) -> list[dict[str, Any]]:
-        """What the store holds, a row a study."""
-        names = ("name", "title", "reference", "size", "metrics", "source", "written_by")
-        rows = self._execute(f"SELECT {', '.join(names)} FROM studies ORDER BY rowid")
-        return [self._study(dict(zip(names, row, strict=True))) for row in rows]
+        """What the store holds, a row per study.
 
-    def _study(self, study: dict[str, Any]) -> dict[str, Any]:
-        """A row of studies, checked: whoever wrote it, its name becomes the name of a file."""
-        if not is_study_name(study["name"]):
-            raise StoreError(
-                f"the store {self.path} holds a study with a name that is none: {study['name']!r}"
-            )
-        for name, value in study.items():
-            if value is not None and not isinstance(value, str):
-                raise self._damaged(f"the {name} of study {study['name']!r}", "text")
-        metrics = self._json(study["metrics"] or "[]", list, f"the metrics of study {study['name']!r}")
-        if not all(isinstance(metric, str) for metric in metrics):
-            raise self._damaged(f"the metrics of study {study['name']!r}", "a list of names")
-        texts = {name: value or "" for name, value in study.items()}
-        return {**texts, "metrics": metrics}
-
-    def _json(self, text: Any, kind: type, what: str) -> Any:
-        """A JSON text of the expected kind, or one sentence that names the store."""
-        try:
-            value = json.loads(text)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise self._damaged(what, "JSON") from error
-        if not isinstance(value, kind):
-            raise self._damaged(what, f"a JSON {'object' if kind is dict else 'list'}")
-        return value
-
-    def _damaged(self, what: str, wanted: str) -> StoreError:
-        return StoreError(f"the store {self.path} is damaged: {what} must be {wanted}")
+        Returns
+        -------
+        list of dict
+            The name, title, reference, size, metrics and source of each study, and who wrote it.
+        """
+        rows = self._checked_rows(_STUDIES, "'study ' || name", "ORDER BY studies.rowid")
+        return [read_study(self.path, row, checksum) for *row, checksum in rows]
 
     def records(self, study: str) -> Iterator[dict[str, Any]]:
-        """Every cell of a study with all that is known of it."""
-        names = ("key", "settings", "status", "result", "error", "warnings", "seconds", "peak_memory_mb")
-        columns = ", ".join(f"cells.{name}" for name in names)
-        rows = self._execute(
-            f"SELECT {columns}, attempts, finished, versions FROM cells LEFT JOIN environments "
-            "ON environment=environments.id WHERE study=? ORDER BY cells.rowid",
-            (study,),
-        )
-        for row in rows:
-            record: dict[str, Any] = dict(zip((*names, "attempts", "finished", "versions"), row, strict=True))
-            yield self._record(record)
+        """Every cell of a study with all that is known of it.
 
-    def _record(self, record: dict[str, Any]) -> dict[str, Any]:
-        """A row of cells, checked and with its JSON texts read."""
-        cell = f"of cell {record['key']!r}"
-        for name, kind in (("settings", dict), ("result", dict), ("warnings", list), ("versions", dict)):
-            text = record[name]
-            record[name] = self._json(text, kind, f"the {name} {cell}") if text is not None else None
-        if not isinstance(record["settings"], dict) or (
-            record["status"] == "done" and record["result"] is None
-        ):
-            raise self._damaged(f"a cell {cell}", "whole, with settings and a result")
-        for name in ("seconds", "peak_memory_mb"):
-            if not isinstance(record[name], (int, float, type(None))):
-                raise self._damaged(f"the {name} {cell}", "a number")
-        if record["status"] == "failed" and not isinstance(record["error"], str):
-            raise self._damaged(f"the error {cell}", "text")
-        return record
+        Parameters
+        ----------
+        study : str
+            The name of the study.
+
+        Yields
+        ------
+        dict
+            The settings, the status and the results of a cell.
+        """
+        rows = self._checked_rows(_CELLS, "'cell ' || key", "WHERE study=? ORDER BY cells.rowid", (study,))
+        for *row, checksum in rows:
+            yield read_cell(self.path, row, checksum)
+
+    def _checked_rows(
+        self, select: str, name: str, which: str, values: Sequence[Any] = ()
+    ) -> list[tuple[Any, ...]]:
+        """Rows with their checksums in one statement, so that no writer comes in between."""
+        found = f"(SELECT sha256 FROM checksums WHERE row = {name})" if self._has_checksums else "NULL"
+        return self._execute(f"{select.replace(' FROM', f', {found} FROM', 1)} {which}", values)
 
     def frame(self, study: str, *, status: str | None = "done") -> pd.DataFrame:
-        """A row a cell: a column a setting and a result, and what was measured as ``cell_…``."""
+        """A row per cell: a column per setting and a result, and what was measured as ``cell_…``.
+
+        Parameters
+        ----------
+        study : str
+            The name of the study.
+        status : str, optional
+            Only cells of this status; None for all.
+
+        Returns
+        -------
+        DataFrame
+            The table.
+        """
         import pandas as pd
 
         rows = [
@@ -351,6 +423,7 @@ class Store:
             self._db.execute("PRAGMA journal_mode=DELETE")
 
     def close(self) -> None:
+        """Close the file."""
         with self._lock:
             self._db.close()
 

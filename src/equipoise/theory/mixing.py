@@ -32,17 +32,19 @@ from equipoise._core.random import RandomState, as_generator
 def linearly_separable(first: npt.ArrayLike, second: npt.ArrayLike) -> bool:
     """Whether a hyperplane parts two sets of points: the premise of label preservation (Prop 1).
 
-    If one does, every convex mix of a set stays on its side. Decided exactly: by the plane of least squares where
-    that parts them, else by the linear program that asks for w, b with w·z + b ≥ 1 on one set and ≤ −1 on the
-    other, first of the points that this plane has nearest to the border (if they cannot be parted, all cannot).
+    If one does, every convex mix of a set stays on its side. See :func:`separable_classes`, which decides it.
 
     Parameters
     ----------
-    first, second : array-like of shape (n, m)
+    first : array-like of shape (n, m)
+        The points of one set.
+    second : array-like of shape (k, m)
+        The points of the other.
 
     Returns
     -------
     bool
+        Whether there is such a plane.
 
     References
     ----------
@@ -58,28 +60,102 @@ def linearly_separable(first: npt.ArrayLike, second: npt.ArrayLike) -> bool:
     a, b = check_array("first", first), check_array("second", second)
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
         raise ValueError(f"both sets must be tables of as many columns, got {a.shape} and {b.shape}")
-    points = np.concatenate([a, b])
-    spread = points.std(axis=0)
-    points = (points - points.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-    rows = np.column_stack([points, np.ones(len(points))])
-    rows[len(a) :] *= -1  # a plane w parts the sets where rows·w > 0
-    weight = np.repeat([1 / len(a), 1 / len(b)], [len(a), len(b)])
-    moment = (rows * weight[:, None]).T @ rows + 1e-9 * np.eye(rows.shape[1])
-    heights = rows @ np.linalg.solve(moment, weight @ rows)
-    if _gap(heights, len(a)) > 1e-9:
-        return True
-    few = np.argsort(heights, kind="stable")[: 4 * rows.shape[1]]
-    return _has_plane(rows[few]) and (len(few) == len(rows) or _has_plane(rows))
+    return bool(separable_classes(np.concatenate([a, b]), np.repeat([0, 1], [len(a), len(b)]))[0])
 
 
-def _gap(heights: FloatArray, n_first: int) -> float:
-    """How far the lowest point of the first set lies above the highest of the second, whose heights are negated."""
-    return float(heights[:n_first].min() + heights[n_first:].min())
+def separable_classes(points: npt.ArrayLike, codes: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    """Which classes a hyperplane parts from all others, one answer a class in ``codes``.
+
+    A class is parted by its plane of least squares, whose moments all classes share, or by a plane found for the
+    points that lie nearest to the border; the points that such a plane leaves on the wrong side join them. Both
+    answers are proved: "yes" by the plane itself, "no" by a convex mix of the class that is one of the others too.
+
+    Parameters
+    ----------
+    points : array-like of shape (n, m)
+        The points.
+    codes : array-like of int of shape (n,)
+        The class of each point.
+
+    Returns
+    -------
+    array of bool
+        In the order of the sorted codes.
+
+    References
+    ----------
+    Mondal et al., AISTATS 2023, Proposition 1. Mangasarian (2002), A finite Newton method for classification, for
+    the plane.
+
+    Examples
+    --------
+    >>> separable_classes([[0.0], [1.0], [2.0]], [0, 1, 2])
+    array([ True, False,  True])
+    """
+    z, (classes, y) = (
+        check_array("points", points),
+        np.unique(check_counts("codes", codes), return_inverse=True),
+    )
+    check_same_length(points=z, codes=y)
+    spread = z.std(axis=0)
+    rows = np.column_stack([(z - z.mean(axis=0)) / np.where(spread > 0, spread, 1.0), np.ones(len(z))])
+    counts = np.bincount(y)
+    sums = np.stack([rows[y == code].sum(axis=0) for code in range(len(classes))])
+    moments = [rows[y == code].T @ rows[y == code] for code in range(len(classes))]
+    whole, ridge = np.sum(moments, axis=0), 1e-9 * np.eye(rows.shape[1])
+    parted = np.empty(len(classes), dtype=bool)
+    for code, n in enumerate(counts):
+        rest = max(len(z) - n, 1)
+        moment = moments[code] / n + (whole - moments[code]) / rest + ridge
+        plane = np.linalg.solve(moment, sums[code] / n - (sums.sum(axis=0) - sums[code]) / rest)
+        heights, own = rows @ plane, y == code
+        gap = heights[own].min() - heights[~own].max(initial=-np.inf)
+        parted[code] = gap > 1e-9 or _is_parted(rows, np.where(own, 1.0, -1.0), heights)
+    return parted
 
 
-def _has_plane(rows: FloatArray) -> bool:
-    answer = linprog(np.zeros(rows.shape[1]), -rows, -np.ones(len(rows)), bounds=(None, None), method="highs")
-    return bool(answer.status == 0)
+def _is_parted(rows: FloatArray, side: FloatArray, heights: FloatArray) -> bool:
+    """Find a plane for the points that the last one had lowest, until it parts all or none parts these."""
+    working = np.zeros(len(rows), dtype=bool)
+    while True:
+        room = 2 * rows.shape[1]
+        lowest = np.argsort(side * heights + 1e300 * working, kind="stable")[:room]
+        working[lowest] = True
+        plane = _parting_plane(rows[working] * side[working, None])
+        if plane is None:
+            return False
+        heights = rows @ plane
+        if (side * heights).min() > 0 or working.all():
+            return True
+
+
+def _parting_plane(rows: FloatArray) -> FloatArray | None:
+    """A plane w with rows·w > 0, or ``None`` if there is none.
+
+    Newton's method on ½Σ max(0, 1 − rows·w)². Where it is least and not 0, the slacks are weights ≥ 0 with which
+    the rows add up to 0: no plane has them all on one side.
+    """
+    plane = np.zeros(rows.shape[1])
+    for _ in range(100):
+        slack = 1 - rows @ plane
+        if slack.max() < 1 - 1e-9:
+            return plane
+        weight = np.maximum(slack, 0)
+        pull = weight @ rows
+        if np.linalg.norm(pull) <= 1e-9 * weight.sum():
+            return None
+        active = rows[slack > 0]
+        step = np.linalg.solve(active.T @ active + 1e-10 * np.eye(len(plane)), pull)
+        change, length = rows @ step, 1.0
+        while (np.maximum(slack - length * change, 0) ** 2).sum() > (
+            weight**2
+        ).sum() - 1e-4 * length * pull @ step:
+            length /= 2
+            if length < 1e-12:
+                break
+        plane = plane + length * step
+    answer = linprog(np.zeros(len(plane)), -rows, -np.ones(len(rows)), bounds=(None, None), method="highs")
+    return answer.x if answer.status == 0 else None
 
 
 @dataclass(frozen=True)
@@ -103,7 +179,18 @@ class LossVariance:
     largest_norm: float
 
     def bound(self, weights: npt.ArrayLike) -> float:
-        """‖α‖²·V + K, which the variance of the loss of a mix does not exceed (for a convex loss ≥ 0)."""
+        """‖α‖²·V + K, which the variance of the loss of a mix does not exceed (for a convex loss ≥ 0).
+
+        Parameters
+        ----------
+        weights : array of shape (t,)
+            α, the weights of a mix, which sum to 1.
+
+        Returns
+        -------
+        float
+            The bound.
+        """
         alpha = check_distribution("weights", weights)
         return float((alpha**2).sum() * self.variance + self.gap)
 
@@ -114,12 +201,14 @@ def loss_variance(losses: npt.ArrayLike, loss_at_mean: float) -> LossVariance:
     Parameters
     ----------
     losses : array-like of shape (n,)
+        The losses at the points.
     loss_at_mean : float
         The loss at the mean of the points.
 
     Returns
     -------
     LossVariance
+        V, K and the largest ‖α‖² for which the bound is below V.
 
     References
     ----------
@@ -173,7 +262,20 @@ class RiskVariance:
         return float(((self.mixed - self.risk) ** 2).mean()) / plain if plain > 0 else np.nan
 
     def ratio_interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Interval of the ratio of two paired variances (Pitman and Morgan; the risks are nearly normal)."""
+        """Interval of the ratio of two paired variances (Pitman and Morgan; the risks are nearly normal).
+
+        Parameters
+        ----------
+        level : float
+            The confidence of the interval.
+
+        Returns
+        -------
+        float
+            The lower end.
+        float
+            The upper end.
+        """
         if not self.ratio > 0:
             return np.nan, np.nan
         free = len(self.plain) - 2
@@ -212,11 +314,14 @@ def risk_variance(
     n_rows : int, optional
         Points in a resample, rounded up to whole groups; as many as there are by default.
     n_resamples : int
+        The number of resamples, at least 3.
     random_state : int, generator or None
+        The source of the resamples.
 
     Returns
     -------
     RiskVariance
+        The risks of all resamples, with mixing and without.
 
     Notes
     -----
@@ -281,12 +386,14 @@ def scatter(points: npt.ArrayLike, codes: npt.ArrayLike) -> Scatter:
     Parameters
     ----------
     points : array-like of shape (n, m)
+        The latents.
     codes : array-like of shape (n,)
         The classes; the result has them in sorted order.
 
     Returns
     -------
     Scatter
+        The scatter within each class and that of the class means.
 
     Examples
     --------
@@ -304,6 +411,18 @@ def scatter(points: npt.ArrayLike, codes: npt.ArrayLike) -> Scatter:
 def smallest_eigenvalue(permutation: npt.ArrayLike) -> float:
     """k = λ_min(P + Pᵀ) of a permutation, from its cycles: a cycle of length L has 2·cos(2πj/L), j < L.
 
+    Parameters
+    ----------
+    permutation : array of int of shape (n,)
+        The partner of each row.
+
+    Returns
+    -------
+    float
+        k, from −2 to 2.
+
+    Examples
+    --------
     >>> smallest_eigenvalue([0, 1, 2]), smallest_eigenvalue([1, 0])
     (2.0, -2.0)
     """
@@ -325,6 +444,20 @@ def mixing_factor(weight: npt.ArrayLike, k: float) -> FloatArray:
 
     The mixed rows are (αI + (1 − α)P)X = MX, and MMᵀ = (α² + (1 − α)²)I + α(1 − α)(P + Pᵀ) ⪰ d(α)·I.
 
+    Parameters
+    ----------
+    weight : array-like
+        α, from 0 to 1.
+    k : float
+        λ_min(P + Pᵀ).
+
+    Returns
+    -------
+    array
+        d(α).
+
+    Examples
+    --------
     >>> float(mixing_factor(0.5, 2.0)), float(mixing_factor(0.5, -2.0))
     (1.0, 0.0)
     """
@@ -338,10 +471,20 @@ def lipschitz_bound(n: float, weight: npt.ArrayLike, k: float, floor: float = 0.
 
     Parameters
     ----------
-    n : rows; the labels are ±1.
-    weight : α, of the row itself; 1 − α goes to its partner, and α = 1 is no mixing.
-    k : λ_min(P + Pᵀ) of the partners.
-    floor : a lower bound of λ_min(XXᵀ): the paper's ½ holds with high probability for n ≤ c·d rows on a sphere.
+    n : float
+        The number of rows; the labels are ±1.
+    weight : array-like
+        α, the weight of the row itself; 1 − α goes to its partner, and α = 1 is no mixing.
+    k : float
+        λ_min(P + Pᵀ) of the partners.
+    floor : float
+        A lower bound of λ_min(XXᵀ): the paper's ½ holds with high probability for n ≤ c·d rows on a
+        sphere.
+
+    Returns
+    -------
+    array
+        The bound.
 
     Notes
     -----
@@ -350,6 +493,8 @@ def lipschitz_bound(n: float, weight: npt.ArrayLike, k: float, floor: float = 0.
     promise of a smaller constant. The constant itself does not even change: partners share their label, so
     Xw = Y implies MXw = MY = Y, and where M is regular both systems have the same least-norm solution.
 
+    Examples
+    --------
     >>> float(lipschitz_bound(8, 1.0, -2.0))
     4.0
     """

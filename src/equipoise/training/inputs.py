@@ -17,12 +17,18 @@ from equipoise.datasets.image_files import ImageFiles, evenly_spaced
 _FEW = (1, 3, 4)  # what a channel axis looks like
 
 
-_BLOCK = 4096  # rows at a time, so that float64 never holds it all
+_SAMPLED = 1024  # pictures on disk that tell mean and spread
+
+
+def _blocks(values: Any) -> Iterator[slice]:
+    """Rows at a time, of at most 32 MB in double precision, which never holds it all."""
+    rows = max(1, min(4096, 2**22 // math.prod(values.shape[1:])))
+    return (slice(start, start + rows) for start in range(0, len(values), rows))
 
 
 def _mean_and_spread(values: npt.NDArray[Any], axes: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
     """Mean and standard deviation in float64, in two passes by blocks."""
-    blocks = [values[start : start + _BLOCK] for start in range(0, len(values), _BLOCK)]
+    blocks = [values[block] for block in _blocks(values)]
     rows = [len(block) for block in blocks]
     along = (1, -1) + (1,) * (values.ndim - 2)
     mean = np.average([block.mean(axis=axes, dtype=np.float64) for block in blocks], axis=0, weights=rows)
@@ -53,8 +59,7 @@ class Preparation:
         images; of (n, channels, height, width) and (n, height, width, channels) the shorter axis is the
         channels.
         """
-        if isinstance(X, ImageFiles):
-            X = X.read(evenly_spaced(len(X), _BLOCK // 4))
+        X = _sampled(X)
         sample_shape = tuple(X.shape[1:])
         shape = sample_shape if image_shape is None else tuple(int(size) for size in image_shape)
         if math.prod(shape) != math.prod(sample_shape):
@@ -93,8 +98,8 @@ class Preparation:
         mean, scale = self.mean.reshape(along), self.scale.reshape(along)
         out = np.empty((len(X), *self.input_shape), dtype=np.float32)
         arranged = self._arrange(X)
-        for start in range(0, len(X), _BLOCK):
-            out[start : start + _BLOCK] = (arranged[start : start + _BLOCK] - mean) / scale
+        for block in _blocks(arranged):
+            out[block] = (arranged[block] - mean) / scale
         return torch.from_numpy(out)
 
     def invert(self, tensor: torch.Tensor) -> npt.NDArray[np.float64]:
@@ -147,13 +152,18 @@ class StreamedInputs:
         return StreamedInputs(self.files, self.preparation, device)
 
     def split(self, size: int) -> Iterator[torch.Tensor]:
-        """Blocks of tensors, one at a time."""
-        for start in range(0, len(self), min(size, 256)):
-            yield self[torch.arange(start, min(start + min(size, 256), len(self)))]
+        """Blocks of tensors, one at a time and of 64 pictures at most."""
+        for start in range(0, len(self), min(size, 64)):
+            yield self[torch.arange(start, min(start + min(size, 64), len(self)))]
+
+
+def _sampled(X: npt.NDArray[Any] | ImageFiles) -> npt.NDArray[Any]:
+    """An array as it is; of pictures on disk some, evenly spaced."""
+    return X.read(evenly_spaced(len(X), _SAMPLED)) if isinstance(X, ImageFiles) else X
 
 
 def unit_preparation(
-    X: npt.NDArray[Any], image_shape: Sequence[int] | None, *, signed: bool = False
+    X: npt.NDArray[Any] | ImageFiles, image_shape: Sequence[int] | None, *, signed: bool = False
 ) -> Preparation:
     """Tables standardized; images brought to [0, 1], or [−1, 1] if ``signed``, by their least and largest value.
 
@@ -161,6 +171,7 @@ def unit_preparation(
     >>> prepare(np.array([[0.0, 255.0, 51.0, 0.0]])).flatten()
     tensor([0.0000, 1.0000, 0.2000, 0.0000])
     """
+    X = _sampled(X)
     prepared = Preparation.fit(X, image_shape)
     if len(prepared.input_shape) == 1:
         return prepared

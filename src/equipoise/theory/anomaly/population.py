@@ -62,7 +62,7 @@ def tail_or_group(X: npt.ArrayLike, y: npt.ArrayLike, *, random_state: RandomSta
     """Tell whether the rarer of two classes is the tail of one population or a group of its own.
 
     Both models are Gaussian along the boundary's direction. Heavy tails or a curved boundary can mislead them; the
-    error rates on data of either kind stand in ``docs/theory-anomaly.md``.
+    error rates on data of either kind stand in ``docs/explanation/anomaly.md``.
 
     Parameters
     ----------
@@ -74,6 +74,7 @@ def tail_or_group(X: npt.ArrayLike, y: npt.ArrayLike, *, random_state: RandomSta
     Returns
     -------
     TailOrGroup
+        The verdict and the evidence for it.
 
     References
     ----------

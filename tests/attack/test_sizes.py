@@ -1,0 +1,44 @@
+"""Files that declare far more than they hold are refused before memory is taken for it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from attack.formats import fitted
+from equipoise._core.files import DamagedFileError
+from equipoise.classifiers import NeuralClassifier
+from equipoise.generative import DDPM
+from equipoise.training import load_state, save_state
+
+
+@pytest.mark.parametrize("hidden", [(10**6, 10**6), (30_000, 30_000)])
+def test_a_network_of_which_few_weights_are_saved(tmp_path, hidden):
+    fitted("classifier", 0).save(tmp_path / "x")
+    state = load_state(tmp_path / "x")
+    state["params"]["module_params"] = {"hidden": hidden}
+    save_state(tmp_path / "x", state)
+    with pytest.raises(
+        DamagedFileError, match=r"declare a network of [0-9,]{11,} weights, and [0-9]+ were saved"
+    ):
+        NeuralClassifier.load(tmp_path / "x")
+
+
+def test_a_schedule_of_more_steps_than_any_sampler_takes(tmp_path):
+    fitted("diffusion", 0).save(tmp_path / "x")
+    state = load_state(tmp_path / "x")
+    state["settings"]["noise_steps"] = 10**12
+    save_state(tmp_path / "x", state)
+    with pytest.raises(DamagedFileError, match="steps must be at most"):
+        DDPM.load(tmp_path / "x")
+
+
+def test_an_archive_that_unfolds_beyond_the_memory(tmp_path, monkeypatch):
+    from equipoise._core import memory
+    from equipoise._core.sealed import open_sealed, sealing
+
+    with sealing(tmp_path / "x") as temporary:
+        np.savez_compressed(temporary / "a.npz", zeros=np.zeros(1_000_000))
+    monkeypatch.setattr(memory, "available_memory", lambda: 4_000_000)
+    with pytest.raises(DamagedFileError, match=r"a\.npz .*declares 8\.0 MB of data and 4\.0 MB"):
+        open_sealed(tmp_path / "x").read_arrays("a.npz", "zeros")
