@@ -6,13 +6,7 @@ Names resolve lazily: importing this package loads neither torch nor a plotting 
 from __future__ import annotations
 
 import importlib
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
-
-try:
-    __version__ = version("equipoise")
-except PackageNotFoundError:  # a source tree that was never installed
-    __version__ = "0+unknown"
 
 _ROOMS = (
     "advisor",
@@ -40,7 +34,20 @@ _FUNCTIONS: dict[str, str] = {
 __all__ = ["__version__", *_ROOMS, *_FUNCTIONS]
 
 
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("equipoise")
+    except PackageNotFoundError:  # a source tree that was never installed
+        return "0+unknown"
+
+
 def __getattr__(name: str) -> Any:
+    if (
+        name == "__version__"
+    ):  # looked up on demand: importlib.metadata takes longer to load than this package
+        return _version()
     if name in _ROOMS:
         return importlib.import_module(f"equipoise.{name}")
     if name in _FUNCTIONS:

@@ -15,10 +15,10 @@ from equipoise.generative.gap_figures import (
     plot_gap_by_share,
     plot_prediction,
 )
-from equipoise.report import Block, Note, Picture, Section, Table, Text
+from equipoise.report import Block, Headline, Note, Picture, Section, Table, Text
 from equipoise.studies import Spec
 
-from .pictures import curves_picture, gallery_picture
+from .pictures import curves_picture, distances_picture, gallery_pictures
 
 _THRESHOLDS = {"": "1/3", "_sixth": "1/6", "_twelfth": "1/12"}
 _KINDS: tuple[Literal["pearson"], Literal["spearman"]] = ("pearson", "spearman")
@@ -32,7 +32,10 @@ def page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
     plain = runs[runs["method"] == "plain"]
     balanced = plain[plain["share"] == 0.5]
     sections = [
-        Section("What came out", [*verdict(runs), _paper_table(runs, spec), *_seeds(runs)]),
+        Section(
+            "What came out",
+            [Headline(next(verdict(runs)).text), *verdict(runs), _paper_table(runs, spec), *_seeds(runs)],
+        ),
         Section("Memorized fractions (Fig 5a)", [curves_picture(balanced)]),
         Section("The gap, pair by pair", [_pairs_table(plain)]),
         Section("Gap against variance and share (Fig 5b, c)", list(_gap_pictures(plain, balanced))),
@@ -43,9 +46,12 @@ def page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
         sections.append(Section("The intervention", treated))
     if len(larger):
         sections.append(Section("More images", list(_larger_blocks(larger))))
-    drawn = gallery_picture(balanced)
-    if drawn is not None:
-        sections.append(Section("Samples and their neighbors (Fig 11)", [drawn]))
+    drawn: list[Block] = list(gallery_pictures(balanced))
+    distances = distances_picture(balanced)
+    if distances is not None:
+        drawn.append(distances)
+    if drawn:
+        sections.append(Section("Samples and their neighbors (Figs 11–19)", drawn))
     return sections
 
 
@@ -90,7 +96,7 @@ def with_interval(values: Any) -> str:
     return f"{known.mean():+.2f} ({known.mean() - half:+.2f} to {known.mean() + half:+.2f})"
 
 
-def verdict(runs: pd.DataFrame) -> Iterator[Block]:
+def verdict(runs: pd.DataFrame) -> Iterator[Note]:
     plain = runs[runs["method"] == "plain"]
     balanced = plain[(plain["share"] == 0.5) & plain["log_gap"].notna()]
     means = balanced.groupby("partner", sort=False)[
@@ -277,6 +283,29 @@ def _theory_blocks(plain: pd.DataFrame, balanced: pd.DataFrame) -> Iterator[Bloc
         f"Over all pairs and shares ({len(means)} points) theory and experiment go together by "
         f"r = {r:+.2f}, ρ = {rho:+.2f}."
     )
+    yield _by_share(known)
+
+
+def _by_share(known: pd.DataFrame) -> Table:
+    """How theory and experiment go together at each share; the interval draws the pairs again."""
+    rows = []
+    for share, own in known.groupby("share"):
+        means = own.groupby("partner")[["log_gap", "predicted_log_gap"]].mean().to_numpy()
+        drawn = np.random.default_rng(0).integers(len(means), size=(2000, len(means)))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            centered = means[drawn] - means[drawn].mean(axis=1, keepdims=True)
+            product = centered.prod(axis=2).sum(axis=1)
+            found = product / np.sqrt((centered**2).sum(axis=1).prod(axis=1))
+        low, high = np.nanquantile(found, [0.025, 0.975]) if len(means) > 2 else (np.nan, np.nan)
+        value = float(np.corrcoef(means.T)[0, 1]) if len(means) > 2 else np.nan
+        rows.append([f"{share:.0%}", len(means), value, f"{low:+.2f} to {high:+.2f}"])
+    columns = [
+        "share of the partner",
+        "pairs",
+        "Pearson's r of theory and experiment",
+        "95% interval over pairs",
+    ]
+    return Table(columns, rows, "With so few pairs the intervals are wide.", formats={columns[2]: "+.2f"})
 
 
 INTERVENTIONS = {

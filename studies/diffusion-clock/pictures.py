@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -54,17 +55,18 @@ def _draw_run(ax: Any, run: pd.Series[Any]) -> None:
             ax.axvline(run[f"time_{name}"], color=color, ls=":", lw=1)
 
 
-def gallery_picture(balanced: pd.DataFrame) -> Picture | None:
-    """Fig 11: samples of one pair, below each its two nearest training images; copies framed."""
+def gallery_pictures(balanced: pd.DataFrame) -> Iterator[Picture]:
+    """Figs 11-19: samples of each pair, below each its two nearest training images; copies framed."""
     if "gallery" not in balanced:
-        return None
+        return
     kept = balanced[[isinstance(gallery, list) and len(gallery) > 0 for gallery in balanced["gallery"]]]
-    if not len(kept):
-        return None
+    for _, run in kept.drop_duplicates("partner").iterrows():
+        yield _gallery_picture(run["partner"], run["gallery"])
+
+
+def _gallery_picture(partner: str, items: list[dict[str, Any]]) -> Picture:
     from matplotlib.figure import Figure
 
-    run = kept.iloc[0]
-    items = run["gallery"]
     figure = Figure(figsize=(0.75 * len(items) + 1.1, 2.9), layout="constrained")
     axes = figure.subplots(3, len(items), squeeze=False)
     for column, item in enumerate(items):
@@ -80,8 +82,36 @@ def gallery_picture(balanced: pd.DataFrame) -> Picture | None:
         axes[row, 0].set_ylabel(label, fontsize=8)
     return Picture.from_matplotlib(
         figure,
-        "diffusion-clock-samples",
-        f"Sneaker and {run['partner']} at the end of a run: samples with d(nn1)/d(nn2) above "
-        "them; a framed one is a copy.",
-        "Generated images with their two nearest training images",
+        f"diffusion-clock-samples-{partner.lower()}",
+        f"Sneaker and {partner} at the end: samples with d(nn1)/d(nn2) above them; a framed one is a copy.",
+        f"Generated images of Sneaker and {partner} with their two nearest training images",
+    )
+
+
+def distances_picture(balanced: pd.DataFrame) -> Picture | None:
+    """Figs 11-19, right: mean distances of samples to their two nearest training images, by class and pair."""
+    if "nearest_sneaker" not in balanced:
+        return None
+    seen = balanced[[isinstance(values, list) for values in balanced["nearest_sneaker"]]].drop_duplicates(
+        "partner"
+    )
+    if not len(seen):
+        return None
+    columns = min(3, len(seen))
+    rows = -(-len(seen) // columns)
+    figure, axes = new_axes(3.2 * columns, 2.6 * rows, rows, columns, len(seen))
+    for ax, (_, run) in zip(np.atleast_1d(axes), seen.iterrows(), strict=False):
+        for name, color in (("sneaker", PALETTE[0]), ("partner", PALETTE[1])):
+            for which, style in (("nearest", "-"), ("second", "--")):
+                values = np.array([np.nan if d is None else d for d in run[f"{which}_{name}"]], dtype=float)
+                label = f"{'Sneaker' if name == 'sneaker' else run['partner']}, {which}"
+                ax.plot(run["step"], values, style, color=color, lw=1.2, label=label)
+        ax.set(xscale="log", title=f"Sneaker and {run['partner']}", xlabel="training step", ylabel="distance")
+        ax.title.set_fontsize(9)
+        ax.legend(fontsize=6)
+    return Picture.from_matplotlib(
+        figure,
+        "diffusion-clock-distances",
+        "Mean distance of the samples to their nearest and second nearest training image.",
+        "Distances of samples to training images over training steps, a panel a pair",
     )

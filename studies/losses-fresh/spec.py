@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from equipoise.report import Section, Table, Text
+from equipoise.report import Headline, Section, Table, Text
 from equipoise.studies.grid import Settings
 from equipoise.studies.spec import Spec
 
@@ -100,11 +100,15 @@ def page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
         "strength": ("its own number chosen", results[tuned]),
         "epochs": ("its length chosen", results[~tuned]),
     }
-    return [
+    sections = [
         Section(f"Fashion-MNIST-LT {ratio:g} : 1, {title}", _blocks(at, float(ratio), by))  # type: ignore[arg-type]
         for by, (title, part) in parts.items()
         for ratio, at in part.groupby("ratio", sort=False)
     ]
+    said = [f"{s.title}: {b.text}" for s in sections for b in s.blocks if isinstance(b, Text)]
+    if said:
+        sections[0] = Section(sections[0].title, [Headline(said[0]), *sections[0].blocks])
+    return sections
 
 
 def _blocks(at: pd.DataFrame, ratio: float, by: str) -> list[Any]:
@@ -146,8 +150,8 @@ def _gains(picked: pd.DataFrame) -> list[Any]:
     beyond = [row[0] for row in rows if row[1] > row[4]]
     below = [row[0] for row in rows if row[1] < 0]
     said = (
-        f"NENum is better beyond the spread than {', '.join(beyond) or 'none'}; "
-        f"worse than {', '.join(below) or 'none'}."
+        f"NENum is better than {', '.join(beyond) or 'none'} by more than the spread of the draws, and worse than "
+        f"{', '.join(below) or 'none'}."
     )
     columns = ["against", "gain", "±", "draw by draw", "spread"]
     caption = (

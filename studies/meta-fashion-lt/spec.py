@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from equipoise.report import Block, Section, Table, Text
+from equipoise.report import Block, Headline, Section, Table, Text
 from equipoise.studies.grid import Settings
 from equipoise.studies.spec import Spec
 
@@ -229,6 +229,8 @@ def page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
         errors = at.pivot(index="seed", columns="method", values="error")
         blocks: list[Block] = [_table(at, dataset, int(ratio)), *_verdict(errors)]
         kind = "balanced" if ratio == 1 else f"long-tailed, {ratio:g} : 1"
+        if not sections:
+            blocks[:0] = _claim(errors, f"{dataset}, {kind}")
         sections.append(Section(f"{dataset}, {kind}", blocks))
     if len(trials):
         sections.append(Section("How each method's own number was chosen", [_trials_table(trials)]))
@@ -278,6 +280,21 @@ def _table(at: pd.DataFrame, dataset: str, ratio: int) -> Table:
     )
     names = ["method", "seeds", "top-1 error", "head recall", "tail recall", "training error", "s", "paper"]
     return Table(names, rows, caption, formats={"paper": ".2f"})
+
+
+def _claim(errors: pd.DataFrame, where: str) -> Iterator[Headline]:
+    """What the paired differences on the first of the data let one say of Meta-ENum."""
+    words: dict[str, list[str]] = {}
+    for method in errors.columns.drop("Meta-ENum", errors="ignore") if "Meta-ENum" in errors else ():
+        gain = (errors[method] - errors["Meta-ENum"]).dropna()
+        if len(gain):
+            words.setdefault(paired(gain).word("worse", "better"), []).append(str(method))
+    if words:
+        better, worse = (", ".join(words.get(word, [])) or "none" for word in ("better", "worse"))
+        yield Headline(
+            f"On {where}, Meta-ENum is better than {better} and worse than {worse}; from "
+            f"{len(words.get('cannot tell', []))} other methods it cannot be told with these seeds."
+        )
 
 
 def _verdict(errors: pd.DataFrame) -> Iterator[Block]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from equipoise.report import PALETTE, Block, Note, Picture, Section, Table, Text, new_axes
+from equipoise.report import PALETTE, Block, Headline, Note, Picture, Section, Table, Text, new_axes
 from equipoise.studies import Spec
 
 from ..shared.tables import spread
@@ -61,6 +61,11 @@ def page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
     for dataset, mine in compared.groupby("dataset", sort=False):
         blocks: list[Block] = [_told(mine), *_verdict(mine), *(_table(mine, t, str(dataset)) for t in PAPERS)]
         sections.append(Section(f"{dataset}: every method at one budget", blocks))
+    said = [
+        f"{s.title.partition(':')[0]}: {b.text}" for s in sections for b in s.blocks if isinstance(b, Note)
+    ]
+    if said:
+        sections[0] = Section(sections[0].title, [Headline(" ".join(said)), *sections[0].blocks])
     long = whole[whole["budget"] > budget]
     if len(long):
         sections.append(Section("Longer runs", [_long_table(long)]))

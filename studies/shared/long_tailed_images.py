@@ -9,18 +9,34 @@ import numpy as np
 
 def draw_parts(dataset: str, seed: int) -> dict[str, tuple[Any, Any]]:
     """The training rows, the balanced and the imbalanced test rows of one draw."""
-    from equipoise.datasets import class_counts, load_cifar10, load_fashion_mnist, load_mnist, make_imbalanced
+    from equipoise.datasets import class_counts, imbalanced_indices
 
-    load = {"fashion-mnist": load_fashion_mnist, "mnist": load_mnist, "cifar10": load_cifar10}[dataset]
-    stock = {"train": load("train"), "balanced": load("test"), "imbalanced": load("test")}
+    stock = {split: _stock(dataset, split) for split in ("train", "test")}
     splits = {"train": "train", "balanced": "balanced_test", "imbalanced": "imbalanced_test"}
     parts = {}
     for name, split in splits.items():
         counts = class_counts(f"{dataset}-mondal", split)  # type: ignore[arg-type]
-        counts = np.minimum(counts, np.bincount(stock[name].y))  # MNIST's test set has only 980 zeros
-        X, y = make_imbalanced(stock[name].X, stock[name].y, counts=counts, random_state=seed)
-        parts[name] = (X, np.asarray(y))
+        images, y = stock["train" if name == "train" else "test"]
+        counts = np.minimum(counts, np.bincount(y, minlength=len(counts)))  # MNIST's test set has 980 zeros
+        rows = imbalanced_indices(y, counts=counts, random_state=seed)
+        pixels = images.read(rows) / np.float32(255) if hasattr(images, "read") else images[rows]
+        parts[name] = (pixels, y[rows])
     return parts
+
+
+def _stock(dataset: str, split: Any) -> tuple[Any, Any]:
+    """All images of a split, in memory or unread on disk, and their class codes."""
+    from equipoise import datasets
+
+    on_disk = {"celeba": datasets.find_celeba_hair_files, "imagenet100": datasets.find_imagenet100_files}
+    if dataset in on_disk:
+        return on_disk[dataset](split)
+    loaders = {
+        "mnist": datasets.load_mnist, "fashion-mnist": datasets.load_fashion_mnist, "svhn": datasets.load_svhn,
+        "cifar10": datasets.load_cifar10, "cifar100": datasets.load_cifar100,
+    }  # fmt: skip
+    data = loaders[dataset](split)
+    return data.X, np.asarray(data.y)
 
 
 def augmentation(dataset: str) -> Any:
@@ -28,4 +44,4 @@ def augmentation(dataset: str) -> Any:
     from equipoise.training import RandomAffine
 
     # A mirrored shoe or car is one still, a mirrored digit is not.
-    return RandomAffine(0.1, 10, 0.1) if dataset == "mnist" else RandomAffine(shift=0.1, flip=True)
+    return RandomAffine(0.1, 10, 0.1) if dataset in ("mnist", "svhn") else RandomAffine(shift=0.1, flip=True)

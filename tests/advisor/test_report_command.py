@@ -130,3 +130,29 @@ def test_bad_costs(tmp_path, capsys, cost):
     table(60).to_csv(tmp_path / "data.csv", index=False)
     assert report(tmp_path, "--cost", cost) == 2
     assert "cost" in capsys.readouterr().err
+
+
+def test_predictions_and_a_new_decision_as_json(out, capsys):
+    model = out / "out" / "model"
+    table(12, seed=1).drop(columns="health").to_csv(out / "few.csv", index=False)
+    assert main(["predict", str(model), str(out / "few.csv"), "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)["predictions"]
+    assert [row["case"] for row in made] == [f"case {i}" for i in range(12)]
+    assert all(row["probability of well"] + row[f"probability of {EVIL}"] == pytest.approx(1) for row in made)
+    assert main(["retune", str(model), "--cost", "fp=1,fn=30", "--out", str(out / "json"), "--json"]) == 0
+    said = capsys.readouterr()
+    tuned = json.loads(said.out)
+    assert tuned["threshold"] == equipoise.load(out / "json").decision_.threshold
+    assert tuned["figures"].keys() >= {"recall", "precision", "cost"}
+    assert "Wrote" in said.err
+
+
+def test_the_report_as_json_is_that_of_its_file(out, tmp_path, capsys):
+    (tmp_path / "data.csv").write_bytes((out / "data.csv").read_bytes())
+    assert report(tmp_path, "--json", "--quiet") == 0
+    said = capsys.readouterr()
+    found = json.loads(said.out)
+    written = json.loads((tmp_path / "out" / "report.json").read_text())["data"]
+    assert {key: found[key] for key in written} == written
+    assert found["files"]["model"] == str(tmp_path / "out" / "model")
+    assert said.err == ""

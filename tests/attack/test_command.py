@@ -23,8 +23,9 @@ WORDS = [
     "damaged", "bad.parquet", "\x1b[2J", "é→语", "\udcff", "--", "utf-7", "optimum", "curves",
 ]  # fmt: skip
 STARTS = [
-    ["predict"], ["retune"], ["report"], ["theory"], ["diffusion"], ["diffusion", "train"], ["diffusion", "report"],
-    ["diffusion", "monitor"], ["bench", "report"], ["bench", "run"], ["study", "report"], ["study", "run"], [],
+    ["predict"], ["retune"], ["report", "one.csv"], ["report", "arrays.npz"], ["theory"], ["diffusion"],
+    ["diffusion", "train"], ["diffusion", "report"], ["diffusion", "monitor"], ["bench", "report"],
+    ["bench", "run"], ["study", "report"], ["study", "run"], [],
 ]  # fmt: skip
 OPTIONS = [
     "--out",

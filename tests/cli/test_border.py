@@ -12,14 +12,14 @@ import pytest
 
 from equipoise.cli import main
 
-COMMAND = ["retune", "model", "--recall", "0.9"]
+COMMAND = ["theory", "anomaly"]
 
 
 def ending_with(monkeypatch, error: BaseException) -> int:
     def run(args):
         raise error
 
-    monkeypatch.setattr("equipoise.cli.retune.run", run)
+    monkeypatch.setattr("equipoise.cli.theory.run", run)
     return main(COMMAND)
 
 
@@ -56,11 +56,11 @@ def test_debugging_shows_where(monkeypatch):
 def test_an_error_cannot_command_the_terminal(monkeypatch, capsys):
     label = "\x1b]0;owned\x07\x1b[2Jclear\u202e\x9b31m\x08"
     assert ending_with(monkeypatch, ValueError(f"label {label} is unknown")) == 2
-    assert capsys.readouterr().err == "equipoise retune: label clear31m is unknown\n"
+    assert capsys.readouterr().err == "equipoise theory: label clear31m is unknown\n"
 
 
 def child(code: str, **environment: str) -> subprocess.Popen[bytes]:
-    start = "import sys, equipoise.cli.retune as command; from equipoise.cli import main\n"
+    start = "import sys, equipoise.cli.theory as command; from equipoise.cli import main\n"
     end = f"\ncommand.run = run; sys.exit(main({COMMAND!r}))"
     return subprocess.Popen(
         [sys.executable, "-c", start + code + end],

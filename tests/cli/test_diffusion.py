@@ -240,6 +240,20 @@ def test_bad_images_leave_nothing_behind(tmp_path, capsys):
     assert not out.exists()
 
 
+def test_a_guided_averaged_model_on_whatever_device_there_is(tmp_path, capsys):
+    data, out = write_images(tmp_path / "images.npz"), tmp_path / "run"
+    options = ["--label-dropout", "0.2", "--average", "0.9", "--device", "auto", "--precision", "32-true"]
+    assert main(["diffusion", "train", data, "--out", str(out), *QUICK, *options]) == 2
+    assert "add --conditional" in capsys.readouterr().err
+    assert not out.exists()
+    assert main(["diffusion", "train", data, "--out", str(out), *QUICK, *options, "--conditional"]) == 0
+    settings = json.loads((out / "run.json").read_text())["settings"]
+    assert (settings["average"], settings["label_dropout"], settings["device"]) == (0.9, 0.2, "auto")
+    assert main(["diffusion", "train", "--resume", "--out", str(out), "--device", "cpu"]) == 0
+    assert main(["diffusion", "train", "--resume", "--out", str(out), "--average", "0.5"]) == 2
+    assert "average was 0.9, is 0.5" in capsys.readouterr().err
+
+
 def test_monitor_looks_again_and_only_once(run, capsys):
     (run / "images.npz").unlink()
     refused(capsys, run, "report", run, match="images.npz is missing")

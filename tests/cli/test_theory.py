@@ -52,6 +52,14 @@ def test_quick_figures_of_the_anomaly_model_are_drawn(number, tmp_path):
     assert (tmp_path / f"theory-anomaly-figure-{number}.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_every_study_of_a_figure_exists():
-    for name in {text.split()[0] for text in studies("anomaly").values()}:
+@pytest.mark.parametrize("number", ["1", "2", "3", "4"])
+def test_figures_of_effective_numbers_are_drawn(number, tmp_path):
+    assert main(["theory", "effective_number", "--figure", number, "--out", str(tmp_path)]) == 0
+    drawn = tmp_path / f"theory-effective_number-figure-{number}.png"
+    assert drawn.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("model", models())
+def test_every_study_of_a_figure_exists(model):
+    for name in {text.split()[0] for text in studies(model).values()}:
         assert name in spec_names()

@@ -12,12 +12,12 @@ from equipoise import datasets
 from equipoise.datasets import (
     GaussianMixture,
     TeacherStudent,
-    centroids_from_gram,
     gram_matrix,
     make_gaussian_mixture,
     make_teacher_student,
     mixture_like,
 )
+from equipoise.datasets.mixtures import centroids_from_gram
 
 
 @settings(max_examples=30)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import tracemalloc
+from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -65,6 +67,54 @@ def test_only_a_batch_is_read_at_a_time(folder, monkeypatch):
     )
     clf.fit(files, y)
     assert max(sizes[1:]) <= 16, "after one look at some pictures for their mean and spread"
+
+
+@pytest.fixture
+def annotations(folder):
+    """The layout of iNaturalist: file names with folders, categories of their own ids, one annotation an image."""
+    files = sorted(folder.glob("*/*.png"))
+    return {
+        "images": [{"id": 100 + i, "file_name": f"{f.parent.name}/{f.name}"} for i, f in enumerate(files)],
+        "annotations": [
+            {"id": i, "image_id": 100 + i, "category_id": 7 if f.parent.name == "dark" else 3}
+            for i, f in enumerate(files)
+        ],
+        "categories": [{"id": 3, "name": "Aves"}, {"id": 7, "name": "Fungi"}],
+    }
+
+
+def test_annotations_as_inaturalist_has_them(folder, annotations):
+    source = folder / "train2018.json"
+    source.write_text(json.dumps(annotations), encoding="utf-8")
+    files, y = find_image_files(source, side=12)
+    assert Counter(y) == {"Fungi": 40, "Aves": 10}
+    same, names = find_image_files(folder, side=12)
+    order = [same.paths.index(path) for path in files.paths]
+    assert np.array_equal(files.read(np.arange(50)), same.read(order))
+    assert [{"dark": "Fungi", "light": "Aves"}[names[row]] for row in order] == y.tolist()
+    clf = NeuralClassifier(
+        "convnet", module_params={"widths": (4, 8)}, loss="la", epochs=15, lr=0.02, random_state=0
+    )
+    assert clf.fit(files, y).score(files, y) > 0.9
+    del annotations["categories"]
+    source.write_text(json.dumps(annotations), encoding="utf-8")
+    assert Counter(find_image_files(source)[1]) == {7: 40, 3: 10}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda found: found.pop("images"), r"must hold 'images' .* failed with KeyError\('images'\)"),
+        (lambda found: found["annotations"].clear(), "must label at least one image, got none"),
+        (lambda found: found["annotations"].append(found["annotations"][0]), "once, got 2 of image 100$"),
+        (lambda found: found["images"].pop(), "got 1 of image 149, which it does not list"),
+    ],
+)
+def test_annotations_that_do_not_fit_say_so(folder, annotations, change, message):
+    change(annotations)
+    (folder / "bad.json").write_text(json.dumps(annotations), encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
+        find_image_files(folder / "bad.json")
 
 
 def test_large_pictures_are_prepared_in_little_memory(monkeypatch):

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise import datasets
-from equipoise.datasets import apportion, class_counts, exponential_counts, make_imbalanced, step_counts
+from equipoise.datasets import class_counts, exponential_counts, make_imbalanced, step_counts
+from equipoise.datasets.imbalance import apportion
 
 # Table 8 of Mondal et al. as printed: first, middle and last rows of ten, for train and imbalanced test.
 TABLE_8_TRAIN = {

@@ -32,8 +32,8 @@ def test_adding_noise_keeps_the_variance_of_a_unit_gaussian():
     assert torch.allclose(schedule.alpha_bar(torch.arange(1, 1001)), kept)
 
 
-@pytest.mark.parametrize("stride", [None, 100])
-def test_the_exact_score_of_a_gaussian_gives_its_mean_and_covariance(stride):
+@pytest.mark.parametrize(("stride", "eta"), [(None, None), (100, None), (100, 0.5), (50, 0.0)])
+def test_the_exact_score_of_a_gaussian_gives_its_mean_and_covariance(stride, eta):
     """For N(m, S) the best noise prediction is √(1−ᾱ)·(ᾱS + 1−ᾱ)⁻¹(x − √ᾱ m): samples must be N(m, S)."""
     schedule = NoiseSchedule(steps=400, first=2.5e-4, last=5e-2)
     mean = torch.tensor([1.0, -0.5], dtype=torch.float64)
@@ -47,24 +47,62 @@ def test_the_exact_score_of_a_gaussian_gives_its_mean_and_covariance(stride):
         return ((1 - kept).sqrt() * score).float()
 
     n = 4000
-    drawn = sample(exact, n, (2,), schedule, torch.Generator().manual_seed(1), stride=stride, batch_size=n)
+    generator = torch.Generator().manual_seed(1)
+    drawn = sample(exact, n, (2,), schedule, generator, stride=stride, eta=eta, batch_size=n)
     spread = torch.tensor(np.sqrt(np.diag(covariance.numpy()) / n))
     slack = 4 * spread + (0.03 if stride else 0.01)  # the discretization's own bias, larger for fewer steps
     assert (abs(drawn.double().mean(0) - mean) < slack).all()
     assert np.allclose(np.cov(drawn.numpy().T), covariance.numpy(), atol=0.05)
 
 
+@pytest.mark.parametrize("eta", [None, 0.0, 0.6, 1.0])
 @pytest.mark.parametrize(("t", "previous"), [(900, 860), (300, 260), (60, 20), (400, 399)])
-def test_a_step_of_any_length_keeps_the_law_of_a_memorized_image(t, previous):
+def test_a_step_of_any_length_keeps_the_law_of_a_memorized_image(t, previous, eta):
     """Whoever knows x_0 by heart must go from N(√ᾱ_t x_0, 1−ᾱ_t) to N(√ᾱ_s x_0, 1−ᾱ_s)."""
     schedule = NoiseSchedule()
     image, n = 0.7, 40_000
     noise, fresh = torch.randn(2, n, generator=torch.Generator().manual_seed(0))
     noisy = schedule.add_noise(torch.full((n,), image), noise, torch.full((n,), t))
-    stepped = schedule.reverse(noisy, noise, t, previous, fresh)
+    stepped = schedule.reverse(noisy, noise, t, previous, fresh, eta)
     kept = schedule.alpha_bar(torch.tensor(previous)).item()
     assert stepped.mean().item() == pytest.approx(image * kept**0.5, abs=4 * ((1 - kept) / n) ** 0.5)
     assert stepped.var().item() == pytest.approx(1 - kept, rel=0.03)
+
+
+def test_ddim_is_decided_by_the_first_noise_alone():
+    schedule, image = NoiseSchedule(steps=50), torch.tensor([0.7, -1.2])
+
+    def memorized(x, t):
+        kept = schedule.alpha_bar(t).to(x.dtype)[:, None]
+        return (x - kept.sqrt() * image) / (1 - kept).sqrt()
+
+    drawn = [
+        sample(memorized, 3, (2,), schedule, torch.Generator().manual_seed(seed), stride=5, eta=0.0)
+        for seed in (0, 1)
+    ]
+    assert torch.allclose(drawn[0], image.expand(3, 2), atol=1e-4)
+    generator = torch.Generator().manual_seed(0)
+    sample(memorized, 3, (2,), schedule, generator, stride=5, eta=0.0)
+    fresh = torch.Generator().manual_seed(0)
+    torch.randn(3, 2, generator=fresh)
+    assert torch.equal(generator.get_state(), fresh.get_state()), "no noise is drawn on the way"
+
+
+def test_guidance_moves_a_gaussian_class_away_from_the_whole():
+    """With equal covariances (1 + w)·score(class) − w·score(all) is the score of N((1 + w)m − w·m_all, 1)."""
+    schedule, means = NoiseSchedule(steps=300, first=3e-4, last=6e-2), torch.tensor([1.0, -0.5, 0.25])
+
+    def exact(x, t, labels):
+        kept = schedule.alpha_bar(t).to(x.dtype)[:, None]
+        return (1 - kept).sqrt() * (x - kept.sqrt() * means[labels][:, None])
+
+    n = 4000
+    drawn = sample(
+        exact, n, (1,), schedule, torch.Generator().manual_seed(0),
+        labels=torch.zeros(n, dtype=torch.int64), guidance=2.0, null_label=2, batch_size=n,
+    )  # fmt: skip
+    assert drawn.mean().item() == pytest.approx(3 * 1.0 - 2 * 0.25, abs=0.08)
+    assert drawn.std().item() == pytest.approx(1, abs=0.05)
 
 
 @pytest.mark.parametrize("preset", sorted(set(PRESETS) - {"paper"}))
@@ -190,6 +228,66 @@ def test_conditional_models_draw_by_class():
         model.sample(1, ["other"], stride=5)
     with pytest.raises(ValueError, match="needs labels"):
         model.sample(1, stride=5)
+
+
+def test_guided_models_learn_what_no_class_looks_like(tmp_path):
+    X, y = images()
+    model = small(conditional=True, label_dropout=0.5, monitor=False).fit(X, y)
+    asked = ["rare", "common"]
+    plain, guided = (model.sample(2, asked, stride=5, guidance=w) for w in (0.0, 3.0))
+    assert not np.allclose(plain, guided)
+    model.save(tmp_path / "model")
+    assert np.array_equal(DDPM.load(tmp_path / "model").sample(2, asked, stride=5, guidance=3.0), guided)
+    with pytest.raises(ValueError, match="trained with label_dropout"):
+        small(conditional=True, monitor=False).fit(X, y).sample(2, asked, stride=5, guidance=1.0)
+
+
+def test_averaged_weights_are_off_by_default_and_survive_a_kill(tmp_path):
+    X, y = images()
+    plain, forgetful, averaged = (
+        small(steps=12, monitor=False, average=decay).fit(X, y) for decay in (None, 0.0, 0.9)
+    )
+    weights = [model.network_.enter.weight for model in (plain, forgetful, averaged)]
+    assert torch.equal(weights[0], weights[1]), "a decay of 0 keeps nothing of the past"
+    assert not torch.equal(weights[0], weights[2])
+    for _ in range(2):
+        again = small(steps=12, monitor=False, average=0.9, checkpoint=tmp_path / "run").fit(X, y)
+        assert torch.equal(again.network_.enter.weight, weights[2])
+    with pytest.raises(ValueError, match="holds another run"):
+        small(steps=12, monitor=False, checkpoint=tmp_path / "run").fit(X, y)
+
+
+def test_the_device_is_found_and_precision_is_a_choice():
+    X, y = images()
+    plain = small(monitor=False, device="auto").fit(X, y)
+    mixed = small(monitor=False, precision="bf16-mixed").fit(X, y)
+    assert mixed.network_.enter.weight.dtype == torch.float32
+    assert np.isfinite(mixed.sample(2, stride=5)).all()
+    assert mixed.history_["loss"].iloc[-1] == pytest.approx(plain.history_["loss"].iloc[-1], rel=0.05)
+
+
+def test_an_epoch_may_have_any_number_of_steps():
+    X, y = images()
+    model = small(steps=20, epoch_steps=5, looks=[5, 15], held_out_fraction=0.0).fit(X, y)
+    assert sorted(set(model.monitor_.table["step"])) == [5, 15]
+    assert len(model.history_) == 4
+
+
+def test_the_assigner_may_learn_from_more_images_than_the_model():
+    X, y = images()
+    more = images(120, seed=1)
+    model = small(n_samples=4).fit(X, y, assigner_data=more)
+    assert model.assigner_accuracy_ > 0.9
+    assert model.assigner_macro_f1_ > 0.9
+    with pytest.raises(ValueError, match="unknown"):
+        small().fit(X, y, assigner_data=(X, np.full(len(X), "other")))
+
+
+@pytest.mark.slow
+def test_a_resnet_tells_the_classes_too():
+    X, y = images(120, size=16)
+    found = Assigner(torch.tensor(X[:, None], dtype=torch.float32), y == "rare", network="resnet18")
+    assert found.macro_f1 > 0.9
 
 
 def test_forty_images_are_enough_to_tell_sandals_from_sneakers():

@@ -57,6 +57,35 @@ def test_demsars_worked_example():
     assert sig.critical_difference(4, 14, alpha=0.1) == pytest.approx(1.12, abs=0.005)
 
 
+# Top-1 errors of Wu & Li, a row a data set: Tables 2 to 4 (fourteen methods) and Tables 5 and 6 (twelve)
+WU_LI_LONG_TAILED = [
+    [61.23, 58.50, 58.39, 61.59, 60.40, 59.40, 57.11, 62.60, 56.11, 53.13, 55.75, 54.97, 54.46, 52.08],
+    [42.43, 42.43, 41.09, 44.22, 42.01, 42.71, 41.22, 44.49, 41.66, 38.27, 39.03, 40.16, 40.39, 37.33],
+    [27.32, 28.66, 26.43, 29.62, 25.43, 26.45, 25.88, 26.45, 22.33, 19.46, 22.05, 18.77, 20.75, 17.92],
+    [13.10, 16.83, 12.45, 13.34, 12.52, 12.68, 11.63, 12.98, 11.07, 10.56, 10.59, 10.95, 10.91, 9.83],
+    [42.02, 41.77, 37.48, 38.98, 41.92, 39.15, 37.84, 43.37, 36.75, 38.47, 35.86, 35.56, 36.88, 35.02],
+    [33.57, 34.16, 32.50, 32.69, 38.88, 34.13, 32.12, 39.92, 31.56, 32.06, 30.59, 29.65, 31.67, 29.31],
+]
+WU_LI_STANDARD = [
+    [3.82, 3.69, 3.91, 3.62, 3.76, 3.78, 3.60, 3.58, 3.85, 3.37, 3.64, 2.80],
+    [6.76, 6.46, 6.61, 6.68, 6.38, 6.69, 6.33, 5.98, 7.22, 5.72, 6.28, 5.14],
+    [18.53, 18.48, 18.56, 18.22, 18.50, 18.43, 18.12, 17.98, 18.61, 17.61, 18.27, 16.31],
+    [28.67, 28.00, 28.46, 28.28, 27.85, 28.78, 27.57, 26.35, 28.75, 25.42, 26.19, 24.86],
+]
+
+
+@pytest.mark.parametrize(
+    ("errors", "printed", "critical"), [(WU_LI_LONG_TAILED, 37.52, 1.87), (WU_LI_STANDARD, 29.07, 2.09)]
+)
+def test_wu_and_lis_friedman_statistics_are_iman_and_davenports(errors, printed, critical):
+    """Their section 5.4.1; the critical values printed there, 10.64 and 7.81, are those of χ²."""
+    result = sig.friedman(errors, greater_is_better=False, correct_ties=False)
+    assert result.f_statistic == pytest.approx(printed, abs=0.005)
+    n, k = np.shape(errors)
+    assert stats.f.isf(0.05, k - 1, (k - 1) * (n - 1)) == pytest.approx(critical, abs=0.005)
+    assert result.ranks.argmin() == k - 1  # Meta-ENum, the last column
+
+
 def test_demsars_comparison_with_a_control():
     table = sig.versus_control(DEMSAR, "C4.5")
     assert table.index.tolist() == ["C4.5+m+cf", "C4.5+m", "C4.5+cf"]

@@ -10,12 +10,18 @@ from equipoise.networks import (
     ConvNet,
     Network,
     ResNet,
+    WideResNet,
     build_network,
     logits_and_features,
     network_names,
 )
 
-SHAPES = {"mlp": [(5,), (1, 4, 4)], "resnet34": [(3, 40, 40)], "resnet50": [(3, 40, 40)]}
+SHAPES = {
+    "mlp": [(5,), (1, 4, 4)],
+    "resnet34": [(3, 40, 40)],
+    "resnet50": [(3, 40, 40)],
+    "wrn28-10": [(3, 8, 8)],
+}
 IMAGES = [(1, 28, 28), (3, 32, 32)]
 CASES = [(name, shape) for name in network_names() for shape in SHAPES.get(name, IMAGES)]
 
@@ -41,6 +47,25 @@ def test_resnet_sizes_are_the_papers(depth, million):
     assert round(size / 1e6, 2) == pytest.approx(million, abs=0.006)
 
 
+def test_wide_resnet_sizes_are_the_papers():
+    """Table 4 of Zagoruyko & Komodakis 2016 has 36.5 million parameters for WRN-28-10, 2.7 for WRN-16-4."""
+    with torch.device("meta"):
+        sizes = [
+            sum(p.numel() for p in WideResNet((3, 32, 32), 10, depth=depth, widen=widen).parameters())
+            for depth, widen in ((28, 10), (16, 4))
+        ]
+    assert [round(size / 1e6, 1) for size in sizes] == [36.5, 2.7]
+
+
+def test_dropout_of_a_wide_resnet_is_between_its_convolutions():
+    x = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(0))
+    net = WideResNet((3, 8, 8), 3, depth=10, widen=1, dropout=0.3)
+    assert not torch.equal(net(x), net(x))
+    net.eval()
+    assert torch.equal(net(x), net(x))
+    assert sum(isinstance(m, torch.nn.Dropout) for m in net.modules()) == 3
+
+
 def test_shortcuts_of_option_a_have_no_parameters():
     a, b = (ResNet((3, 32, 32), 10, depth=8, shortcut=option) for option in "AB")
     grown = sum(p.numel() for p in b.parameters()) - sum(p.numel() for p in a.parameters())
@@ -58,6 +83,7 @@ def test_every_parameter_learns():
     ("call", "message"),
     [
         (lambda: ResNet((3, 32, 32), 10, depth=9), r"depth must be 6n \+ 2 .* got 9"),
+        (lambda: WideResNet((3, 32, 32), 10, depth=20), r"depth must be 6n \+ 4 .* got 20"),
         (lambda: ResNet((3, 32), 10), r"input_shape must be \(channels, height, width\)"),
         (lambda: ConvNet((1, 2, 2), 10), r"of at least 4×4, got \(1, 2, 2\)"),
         (lambda: build_network("vgg", (3,), 2), "module must be one of .* got 'vgg'"),

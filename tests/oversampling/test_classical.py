@@ -11,7 +11,8 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_validate
 
-from equipoise.oversampling import AMDO, MCCCR, MCRBO, LowQualityError, LowQualityWarning, TableCodec
+from equipoise.oversampling import AMDO, MCCCR, MCRBO, LowQualityError, LowQualityWarning
+from equipoise.oversampling._codec import TableCodec
 from equipoise.oversampling._multiclass import draw_opponents, from_large_to_small
 from equipoise.oversampling.gate import Thresholds, assess, expected_coverage
 from equipoise.oversampling.mc_ccr import _fill, _radii

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from imblearn.pipeline import make_pipeline
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_validate
@@ -36,6 +37,20 @@ def test_balances_every_class_near_its_own(sampler):
         new = X_new[len(X) :][y_new[len(X) :] == code]
         distances = [np.linalg.norm(new.mean(axis=0) - X[y == other].mean(axis=0)) for other in range(3)]
         assert int(np.argmin(distances)) == code
+
+
+@EACH
+def test_trains_in_the_precision_that_was_asked_for(sampler):
+    """Half the digits give other rows, which are as wide and finite; the network is back on the CPU in full."""
+    pytest.importorskip("lightning_fabric")
+    X, y = blobs()
+    whole = clone(sampler).fit_resample(X, y)[0]
+    half = clone(sampler).set_params(precision="bf16-mixed")
+    rows = half.fit_resample(X, y)[0]
+    assert rows.shape == whole.shape
+    assert np.isfinite(rows).all()
+    assert not np.array_equal(rows, whole)
+    assert {weight.dtype for weight in half.network_.parameters()} == {torch.float32}
 
 
 @EACH

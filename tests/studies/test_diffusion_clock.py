@@ -115,7 +115,7 @@ def test_the_words_say_so_if_it_is_not():
 def test_a_page_of_the_first_few_cells():
     titles = [section.title for section in page(made_up()[:3], SPEC)]
     assert "The intervention" not in titles
-    assert "Samples and their neighbors (Fig 11)" in titles
+    assert "Samples and their neighbors (Figs 11–19)" in titles
 
 
 def test_pairs_of_more_images_stand_apart():
@@ -163,6 +163,7 @@ def test_a_tiny_cell_twice():
     assert one["variance_partner"] > one["variance_sneaker"]
     assert one["predicted_log_gap"] > 0
     assert {"label", "ratio", "sample", "nearest"} <= set(one["gallery"][0])
+    assert len(one["nearest_sneaker"]) == len(one["step"]), "distances over time"
 
 
 def test_the_pair_is_the_same_images_at_every_share():

@@ -10,6 +10,7 @@ import pytest
 
 import study_cells
 from equipoise.cli import main
+from equipoise.report import Headline, Section, Text
 from equipoise.studies import Spec, Store, run_study
 from equipoise.studies.pages import _first_screen, study_report, write_index, write_pages
 from equipoise.studies.scores import format_score, read_layout, score
@@ -200,16 +201,31 @@ def test_the_first_screen_says_who_is_best_and_who_ties():
     base = np.random.default_rng(0).normal(0.8, 0.02, size=10)
     values = {"good": base + 0.001, "same": base + 0.01 * (-1) ** np.arange(10), "poor": base - 0.2}
     block = headline(values)
-    assert block.claim == "good has the best mean auc; 1 of the 2 others cannot be told from it."
+    assert block.claim == "“good” has the best mean auc; 1 of the 2 others can be told from it."
     assert [label for label, _ in block.parts] == ["What was asked", "What came out", "How sure"]
     assert "Them (2020)" in block.parts[0][1]
     assert block.parts[2][1].startswith("30 cells, 10 repeats of each.")
     poor = headline({"good": base, "poor": base - 0.2}, datasets=[f"set {i}" for i in range(8)])
-    assert poor.claim == "good has the best mean rank in auc over 8 settings; all others are told from it."
+    assert (
+        poor.claim == "“good” has the best mean rank in auc over 8 settings; the other can be told from it."
+    )
+
+
+def test_a_study_without_a_best_method_says_what_came_out_in_its_own_words(tmp_path):
+    def page(results, spec):
+        return [Section("Own", [Headline("The gap closes in 3 of 4 cells."), Text("More.")])]
+
+    spec = study(metrics=[], page=page)
+    run_study(spec, tmp_path / "s.sqlite", jobs=1)
+    with Store(tmp_path / "s.sqlite", read_only=True) as store:
+        first, *others = study_report(store, store.studies()[0], spec).sections[0].blocks
+    assert first.claim == "The gap closes in 3 of 4 cells."
+    assert [label for label, _ in first.parts] == ["What was asked", "What came out", "How sure"]
+    assert not any(isinstance(block, Headline) for block in others)
 
 
 def test_one_run_claims_no_more_than_it_tells():
-    assert headline({"a": [0.9], "b": [0.8]}).claim == "a has the best mean auc."
+    assert headline({"a": [0.9], "b": [0.8]}).claim == "“a” has the best mean auc."
 
 
 def test_the_index_leads_to_every_page_there_is(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -86,3 +87,23 @@ def test_the_conditional_study_asks_only_for_the_data_of_its_cells():
     spec = named_spec("conditional")
     assert spec.requires_data(spec.cells(only={"dataset": ["ecoli"]})) == ["ecoli"]
     assert {"cifar10", "pneumoniamnist", "fashion-mnist"} < set(spec.requires_data(spec.cells()))
+
+
+@pytest.mark.parametrize("study", ["oversampling-parts", "oversampling-images"])
+def test_a_setting_can_have_another_value_than_the_studys_own(study, capsys):
+    """Whether the study crosses axes or plans its cells one by one."""
+    command = ["bench", "run", study, "--dry-run", "--set", "dataset=svhn", "--set", "seed=7"]
+    assert main(command) == 0
+    *cells, _ = capsys.readouterr().out.splitlines()
+    settings = [json.loads(cell) for cell in cells]
+    assert {(cell["dataset"], cell["seed"]) for cell in settings} == {("svhn", 7)}
+    assert len(set(cells)) == len(cells), "each once"
+    assert main([*command, "--set", "colour=red"]) == 2
+    assert "no setting is named 'colour'; there are" in capsys.readouterr().err
+
+
+def test_data_that_is_not_there_names_the_file_to_bring(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("EQUIPOISE_DATA", str(tmp_path))
+    store = str(tmp_path / "s.sqlite")
+    assert main(["bench", "run", "oversampling-parts", "--store", store, "--set", "dataset=svhn"]) == 2
+    assert "looked for test_32x32.mat" in capsys.readouterr().err

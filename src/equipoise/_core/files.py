@@ -310,6 +310,28 @@ def parse_json(data: bytes, source: PathLike) -> Any:
         raise DamagedFileError(f"{source} is not readable JSON (cut off or damaged?): {error}") from error
 
 
+def existing(path: PathLike) -> Path:
+    """The path, if there is a folder or a file with content at it."""
+    source = Path(path)
+    if not source.exists():
+        raise FileNotFoundError(f"no such file or folder: {source}")
+    if source.is_file() and source.stat().st_size == 0:
+        raise ValueError(f"{source} is empty: nothing to read")
+    return source
+
+
+def read_toml(path: PathLike) -> dict[str, Any]:
+    """The content of a TOML file; what is wrong with it is said in a sentence."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        return tomllib.loads(existing(path).read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not readable TOML: {error}") from error
+
+
 def read_json(path: PathLike) -> Any:
     """Read JSON, or say which file is unreadable or cut off."""
     source = Path(path)

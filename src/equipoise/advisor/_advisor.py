@@ -38,6 +38,7 @@ from equipoise.metrics import UnmetWish, Wish, choose_decision, judge_decision
 
 MOST_COMPARED = 200_000  # rows of a larger table on which treatments are compared, the rare classes first
 LEAST_COMPARED, COMPARED_A_SECOND = 50_000, 400  # with a short budget fewer of them
+ROWS_DRAWN, BLOCKS_DRAWN = 20_000, 4  # of a larger table, to match the mean probabilities to the class shares
 MOST_VALUES_FOR_COPIES = 20_000_000  # in a larger table near-copies are not looked for
 
 
@@ -51,7 +52,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     cost : mapping or array, optional
-        ``{"fp": 1, "fn": 20}``, where a value may name a column with one cost a row, or a table
+        ``{"fp": 1, "fn": 20}``, where a value may name a column with one cost per row, or a table
         ``cost[truth, call]`` over the sorted classes.
     recall, precision : float, optional
         At least this much, with ``confidence``.
@@ -79,6 +80,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
         ``"local"``, or ``"dask://host:port"`` to spread the fits over a Dask cluster; with ``trials`` and a budget
         that is not reached the results are the same.
     random_state : int, generator or None
+        The source of all randomness: folds, samples and models.
     verbose : bool, optional
         Whether to say what is being done; by default only on a terminal.
 
@@ -163,6 +165,12 @@ class Advisor(ClassifierMixin, BaseEstimator):
         Returns
         -------
         Advisor
+            The fitted advisor itself.
+
+        Raises
+        ------
+        ValueError
+            If the wish cannot be read, or a class has too few rows for folds.
         """
         started = Budget(parse_duration(self.budget))
         X, y = self._validated(X, y)
@@ -174,7 +182,18 @@ class Advisor(ClassifierMixin, BaseEstimator):
         return self._fit(table, started)
 
     def fit_table(self, table: Table) -> Advisor:
-        """Like :meth:`fit`, for a table that was read with :func:`equipoise.datasets.read_table`."""
+        """Like :meth:`fit`, for a table that was read with :func:`equipoise.datasets.read_table`.
+
+        Parameters
+        ----------
+        table : Table
+            The table, with its groups, times and costs by row.
+
+        Returns
+        -------
+        Advisor
+            The fitted advisor itself.
+        """
         started = Budget(parse_duration(self.budget))
         self.n_features_in_ = len(table.schema.columns)
         return self._fit(table, started)
@@ -220,6 +239,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
         if rows.totals is not None:
             told("fitting the boosted models to all rows")
             self._fit_all_rows(table, rows, replace(context, threads=self.n_jobs), budget)
+            self._match_prior(table, rows, derive_seed(seed, "prior"))
         self.fit_seconds_ = clock.monotonic() - budget.started
         self.table_ = table
         self.info_: dict[str, Any] = {"target": table.target, "data": table.name, "rows": table.n_rows}
@@ -251,6 +271,35 @@ class Advisor(ClassifierMixin, BaseEstimator):
         again = {bag.name: bag for bag in fitted}
         self.bags_ = [again.get(bag.name, bag) for bag in bags]
         self.notes_.append(note)
+
+    def _match_prior(self, table: Table, rows: Rows, seed: int) -> None:
+        """Shift the stack so that the mean probabilities over all rows are the class shares.
+
+        The stack was fitted to models of single folds on the sample; their mean, or a model of all rows, answers a
+        little higher or lower. A model of all rows knows its mean on the rows that it saw. Models of the sample are
+        judged by rows drawn from the whole table, and for classes of which the sample holds all rows by the
+        held-out predictions.
+        """
+        again = [
+            weight
+            for bag, weight in zip(self.bags_, self.stack_.weights, strict=True)
+            if len(bag.models) == 1
+        ]
+        drawn = (rows.stands_for > 1.5) | (sum(again) > 0.5 * self.stack_.weights.sum())
+        rng, blocks = np.random.default_rng(seed), table_blocks(table)
+        proba = [self.held_out_[~drawn[self.truth_]]]
+        codes = [self.truth_[~drawn[self.truth_]]]
+        for block in [
+            blocks[i] for i in np.unique(np.linspace(0, len(blocks) - 1, BLOCKS_DRAWN).astype(int))
+        ]:
+            index = np.flatnonzero(drawn[block.y])
+            index = np.sort(rng.choice(index, min(len(index), ROWS_DRAWN // BLOCKS_DRAWN), replace=False))
+            found = block.read()
+            proba.append(
+                self._stacked(found.iloc[index] if isinstance(found, pd.DataFrame) else found[index])
+            )
+            codes.append(block.y[index])
+        self.stack_ = self.stack_.matched(np.concatenate(proba), np.concatenate(codes), self.data_prior_)
 
     def _conclude(
         self,
@@ -322,11 +371,33 @@ class Advisor(ClassifierMixin, BaseEstimator):
         )
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Probabilities of the sorted classes, at the wanted prior."""
+        """Probabilities of the sorted classes, at the wanted prior.
+
+        Parameters
+        ----------
+        X : array or DataFrame
+            Rows with the columns that the model was fitted to.
+
+        Returns
+        -------
+        array of shape (rows, classes)
+            The probabilities.
+        """
         return self._proba(X)[:, self._order]
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Labels, by the decision of :attr:`operating_point_`."""
+        """Labels, by the decision of :attr:`operating_point_`.
+
+        Parameters
+        ----------
+        X : array or DataFrame
+            Rows with the columns that the model was fitted to, and those that a cost by row names.
+
+        Returns
+        -------
+        array of shape (rows,)
+            The labels.
+        """
         proba = self._proba(X)
         costs = None
         if self.decision_.wish.by_row:
@@ -338,13 +409,17 @@ class Advisor(ClassifierMixin, BaseEstimator):
     def _proba(self, X: Any) -> FloatArray:
         check_is_fitted(self, "stack_")
         typed = self.schema_.convert(X if isinstance(X, pd.DataFrame) else self._checked_array(X))
+        return correct_prior(self._stacked(typed), self.data_prior_, self.decision_.prior)
+
+    def _stacked(self, typed: Any) -> FloatArray:
+        """Probabilities at the data's prior, of rows as the schema describes them."""
         wanted: set[str] = {bag.treatment.view for bag in self.bags_}
         blocks = []
         for start in range(0, max(len(typed), 1), ROWS_AT_ONCE):
             rows = typed[start : start + ROWS_AT_ONCE]
             views = {view: self.encoders_[view].transform(rows) for view in wanted}
             blocks.append(self.stack_.proba(np.stack([bag.log_proba(views) for bag in self.bags_])))
-        return correct_prior(np.concatenate(blocks), self.data_prior_, self.decision_.prior)
+        return np.concatenate(blocks)
 
     def _set_classes(self, labels: Sequence[Any]) -> None:
         """The labels in scikit-learn's order, and the column of each among the inner ones."""
@@ -362,7 +437,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
         ----------
         prior : float or array, optional
             As in `Advisor`; by default the one that was wanted before.
-        **wish
+        **wish : Any
             One of ``cost``, ``recall``, ``precision``, ``alerts``, ``beta`` and ``threshold`` (on the positive
             class's probability; a ``cost`` beside it says what its errors cost), and ``confidence``; by default
             the earlier wish.
@@ -370,6 +445,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
         Returns
         -------
         Advisor
+            A copy with another decision; this one stays as it is.
         """
         check_is_fitted(self, "stack_")
         made = Wish.make(**wish) if wish else self.decision_.wish
@@ -397,6 +473,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
         Returns
         -------
         dict of str to Path
+            The paths that were written: ``"html"``, ``"md"``, ``"json"`` and ``"model"``.
         """
         check_is_fitted(self, "stack_")
         from equipoise.advisor.writing import write_fitted
@@ -404,7 +481,18 @@ class Advisor(ClassifierMixin, BaseEstimator):
         return write_fitted(self, self.table_, out)
 
     def save(self, folder: str | PathLike[str]) -> Path:
-        """Write the model folder; :func:`equipoise.load` reads it."""
+        """Write the model folder; :func:`equipoise.load` reads it.
+
+        Parameters
+        ----------
+        folder : path
+            Where to write; a model folder that is there is replaced.
+
+        Returns
+        -------
+        Path
+            The folder.
+        """
         from equipoise.advisor.model import save_advisor
 
         return save_advisor(self, folder)

@@ -1,4 +1,4 @@
-"""A bag: one model a fold, and predictions of every row by models that did not see it. The bag is the model."""
+"""A bag: one model per fold, and predictions of every row by models that did not see it. The bag is the model."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def fit_bag(
     run: Run | None = None,
     keep_going: Callable[[list[float]], bool] | None = None,
 ) -> Bag | None:
-    """Fit one model a fold.
+    """Fit one model per fold.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ def compare(
         Text columns, dates and missing values are fine.
     groups, time : arrays, optional
         As in :meth:`Advisor.fit`.
-    **options
+    **options : Any
         Parameters of `Advisor`, such as ``treatments`` (names or scikit-learn classifiers), ``cost``, ``budget``.
         By default each treatment is fitted once, at its defaults (``trials=0``).
 

@@ -18,6 +18,7 @@ from scipy.special import log_softmax, softmax
 from equipoise._core.checks import FloatArray, IntArray
 
 PULL = 8.0  # how many rows' worth of log loss it costs to leave equal weights
+MOST_SHIFT = 1.5  # of a class's log probability, when means are matched to the class shares
 MOST_FITTED = 20_000  # rows of one class on which weights are chosen: a handful of numbers needs no more
 
 
@@ -37,6 +38,25 @@ class Stack:
     def proba(self, members: FloatArray) -> FloatArray:
         """Probabilities from the members' log probabilities, of shape (members, rows, classes)."""
         return softmax(np.tensordot(self.weights, members, axes=1) + self.offsets, axis=1)
+
+    def matched(self, proba: FloatArray, codes: IntArray, prior: FloatArray) -> Stack:
+        """The stack with offsets at which the mean of its probabilities is the prior.
+
+        Parameters
+        ----------
+        proba : array of shape (rows, classes)
+            Its probabilities of some rows of every class.
+        codes : array of int
+            The classes of these rows; each class counts with its share in ``prior``.
+        prior : array of shape (classes,)
+        """
+        weight = (prior / np.maximum(np.bincount(codes, minlength=len(prior)), 1))[codes]
+        log_p, shift = np.log(np.maximum(proba, 1e-300)), np.zeros(len(prior))
+        for _ in range(50):
+            mean = weight @ softmax(log_p + shift, axis=1)
+            shift += np.log(np.maximum(prior, 1e-12) / np.maximum(mean, 1e-12))
+        shift = np.clip(shift - shift @ prior, -MOST_SHIFT, MOST_SHIFT)
+        return Stack(self.weights, self.offsets + shift)
 
 
 def fit_stack(

@@ -170,12 +170,14 @@ def load(folder: str | PathLike[str], trusted: Sequence[str] = ()) -> Advisor:
     Parameters
     ----------
     folder : path
+        The model folder.
     trusted : sequence of str
         Further types of scikit-learn estimators of your own that you trust, by their full names.
 
     Returns
     -------
     Advisor
+        The fitted advisor, ready to predict and to be retuned.
 
     Raises
     ------

@@ -40,7 +40,7 @@ from equipoise.report import (
 )
 
 NAMES = {
-    "balanced_accuracy": "balanced accuracy", "average_precision": "average precision", "cost": "cost a case",
+    "balanced_accuracy": "balanced accuracy", "average_precision": "average precision", "cost": "cost per case",
     "brier": "Brier score", "log_loss": "log loss", "recall": "recall", "precision": "precision",
     "specificity": "specificity", "f1": "F1", "macro_f1": "macro F1", "alerts": "share of alerts",
 }  # fmt: skip
@@ -66,7 +66,8 @@ def build_report(
     ]
     counts = table.counts
     question = f"Is it “{table.classes[1]}”?" if table.binary else f"Which {table.target}?"
-    ratio = f"{counts.max() / max(counts.min(), 1):.0f} to 1"
+    times = counts.max() / max(counts.min(), 1)
+    ratio = f"{times:.0f} to 1" if times >= 10 else f"{times:.2g} to 1"
     return Report(
         f"{table.name}: a decision", sections,
         subtitle=f"{question} {table.n_rows:,} rows, {table.n_classes} classes, imbalance {ratio}.",

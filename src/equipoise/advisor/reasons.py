@@ -25,6 +25,7 @@ MOST_ROWS, FEWEST_ROWS, MOST_SHUFFLES = 2_000, 100, 5
 ROWS_AT_ONCE = 20_000
 SHOWN_EFFECTS, SHOWN_ERRORS, SHOWN_REASONS = 4, 5, 3
 MOST_ASKED = 10  # columns that a row's reasons are sought in
+WORTH_NAMING = 0.01  # by how much more probable the true class would be
 DONORS = 10  # other rows whose values stand for what is typical
 SLICED_COLUMNS, PAIRED_COLUMNS, SMALLEST_SLICE, MOST_SLICES = 12, 6, 30, 5
 DRAWS, MATERIAL = 400, 1.2  # draws of the null, and how many times the expected loss is worth a word
@@ -142,9 +143,10 @@ def find_reasons(advisor: Advisor, seconds: float, seed: int = 0) -> Reasons:
             skipped.append("The search for groups of rows with more errors was left out for lack of time.")
         columns = [item.column for item in found.importance if item.low > 0]
         found = replace(found, effects=partial_effects(model, sample, columns[:SHOWN_EFFECTS], asked, end))
-        if columns and chosen and time.monotonic() < end:
-            found = replace(found, errors=row_reasons(model, sample, chosen, columns[:MOST_ASKED], seed))
-        elif importance is not None and columns and chosen:
+        useful = [item.column for item in found.importance if item.value > 0]
+        if useful and chosen and time.monotonic() < end:
+            found = replace(found, errors=row_reasons(model, sample, chosen, useful[:MOST_ASKED], seed))
+        elif useful and chosen:
             skipped.append("The reasons for single rows were left out for lack of time.")
     except Exception as error:  # a finished search must not be lost for want of its reasons
         skipped.append(f"Reasons could not be found: {error}")
@@ -323,7 +325,7 @@ def row_reasons(
     explained = []
     for number, error in enumerate(errors):
         as_is, *otherwise = means[:, number]
-        order = [i for i in np.argsort(otherwise)[::-1] if otherwise[i] > as_is][:SHOWN_REASONS]
+        order = [i for i in np.argsort(otherwise)[::-1] if otherwise[i] > as_is + WORTH_NAMING][:SHOWN_REASONS]
         reasons = [
             RowReason(columns[i], _column(own, places[i])[number * DONORS], float(otherwise[i]))
             for i in order

@@ -26,13 +26,18 @@ class Tuning:
 
     Attributes
     ----------
-    params : the hyper-parameters λ.
-    value : the metric there, on the validation data.
-    decision : the rule from probabilities to labels that was judged and that ``predict`` follows; ``None`` where
-        the metric needs no labels, or labels by the network's own most probable class. Its last class is the
+    params : dict
+        The hyper-parameters λ.
+    value : float
+        The metric there, on the validation data.
+    decision : Decision or None
+        The rule from probabilities to labels that was judged and that ``predict`` follows; ``None`` where the
+        metric needs no labels, or labels by the network's own most probable class. Its last class is the
         positive one.
-    prior : the class shares for which it was judged; ``"data"`` for those of the validation rows.
-    table : all candidates with their values.
+    prior : {"data"} or array
+        The class shares for which it was judged; ``"data"`` for those of the validation rows.
+    table : DataFrame
+        All candidates with their values.
     """
 
     params: Params

@@ -54,12 +54,34 @@ class _NetworkClassifier(ClassifierMixin, BaseEstimator):
         )
 
     def decision_function(self, X: npt.ArrayLike) -> FloatArray:
-        """Logits under ``decision_prior``; the difference of the two for two classes."""
+        """Logits under ``decision_prior``; the difference of the two for two classes.
+
+        Parameters
+        ----------
+        X : array-like
+            Samples like those that the classifier was fitted to.
+
+        Returns
+        -------
+        array of shape (n,) or (n, classes)
+            The logits.
+        """
         scores = self._scores(X, self.decision_prior)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """The class of each sample, decided under ``decision_prior``."""
+        """The class of each sample, decided under ``decision_prior``.
+
+        Parameters
+        ----------
+        X : array-like
+            Samples like those that the classifier was fitted to.
+
+        Returns
+        -------
+        array of shape (n,)
+            The labels.
+        """
         scores = self._scores(X, self.decision_prior)
         return np.asarray(self.classes_[scores.argmax(axis=1)])
 
@@ -69,14 +91,26 @@ class _NetworkClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like
+            Samples like those that the classifier was fitted to.
         prior : {"data", "train"} or array
             The data's class shares, those that training aimed at (the network's raw answer), or any
             others, such as those where the model will be used.
+
+        Returns
+        -------
+        array of shape (n, classes)
+            The probabilities, in the order of ``classes_``.
         """
         return softmax(self._scores(X, prior))
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write the fitted classifier to a folder: safetensors and JSON, nothing pickled."""
+        """Write the fitted classifier to a folder: safetensors and JSON, nothing pickled.
+
+        Parameters
+        ----------
+        folder : path
+            Where to write.
+        """
         check_is_fitted(self)
         save_classifier(self, folder)
 
@@ -87,8 +121,14 @@ class _NetworkClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         folder : path
+            The folder.
         **params
             Parameters that JSON could not hold. A ``module`` that was a factory must be given again.
+
+        Returns
+        -------
+        estimator
+            The fitted classifier.
         """
         return load_classifier(cls, folder, params)
 
@@ -105,11 +145,13 @@ class _WrappingClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def history_(self) -> pd.DataFrame:
+        """A row an epoch of training."""
         history: pd.DataFrame = self.classifier_.history_
         return history
 
     @property
     def data_prior_(self) -> FloatArray:
+        """The class shares of the training data."""
         prior: FloatArray = self.classifier_.data_prior_
         return prior
 

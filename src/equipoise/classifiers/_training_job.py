@@ -163,7 +163,7 @@ def initial_network(
 
 @dataclass(frozen=True)
 class LinkedCrossEntropy:
-    """Cross-entropy of the probabilities that a loss's exact link makes of the logits, a value a row."""
+    """Cross-entropy of the probabilities that a loss's exact link makes of the logits, a value per row."""
 
     link: Link
 

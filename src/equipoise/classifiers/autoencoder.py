@@ -43,7 +43,7 @@ class AutoencoderClassifier(_NetworkClassifier):
     Encoder, decoder, critic, mixer and a linear classifier learn together. Every batch is balanced over the
     classes; latents of one class are mixed, z' = Σ αᵢ·zᵢ, and the classifier must give the mixes the class
     of their parents. A mixer may look for weights that make this hard. The decoder is there to keep the latent
-    from collapsing to a point a class. Its pull is hundreds of times stronger with Eq 7 as printed
+    from collapsing to a point per class. Its pull is hundreds of times stronger with Eq 7 as printed
     (``plan_params={"reduction": "sum"}``) than under the mean that the authors ran; ``report`` shows the scatter.
 
     Parameters
@@ -84,15 +84,19 @@ class AutoencoderClassifier(_NetworkClassifier):
     early_stopping : bool or EarlyStopping
         Hold out ``validation_fraction`` of the data and stop when its mean recall (ACSA) no longer rises.
     validation_fraction : float
+        The share of the rows that early stopping holds out.
     callbacks : sequence of Callback
         More to be called, such as :class:`~equipoise.training.Deadline`; copied for every fit.
     decision_prior : {"train", "data"} or array
         The class prior under which ``predict`` decides; training is balanced.
     device : str
+        Where to train: ``"cpu"``, ``"cuda"`` or ``"auto"``.
     checkpoint : path, optional
         A folder. A fit that was killed goes on from there, to the same bits.
     random_state : int, generator or None
+        The source of all randomness.
     verbose : bool, optional
+        Whether to show a progress bar; by default if somebody is looking.
 
     Attributes
     ----------
@@ -194,10 +198,18 @@ class AutoencoderClassifier(_NetworkClassifier):
 
         Parameters
         ----------
-        X : array-like of shape (n, columns), (n, height, width), (n, channels, height, width) or channels last
+        X : array-like
+            A table (n, columns), or images: (n, height, width), (n, channels, height, width) or channels
+            last.
         y : array-like of shape (n,)
+            Labels of any kind.
         sample_weight : array-like of shape (n,), optional
             How often a row is drawn among the rows of its class.
+
+        Returns
+        -------
+        AutoencoderClassifier
+            The fitted classifier itself.
         """
         X, y, weight = check_training_data(self, X, y, sample_weight)
         plan = self._plan()
@@ -284,7 +296,18 @@ class AutoencoderClassifier(_NetworkClassifier):
         return wanted
 
     def latents(self, X: npt.ArrayLike) -> FloatArray:
-        """z = E(x), in which the classes are linearly separable if training went well."""
+        """z = E(x), in which the classes are linearly separable if training went well.
+
+        Parameters
+        ----------
+        X : array-like
+            Samples like those that the classifier was fitted to.
+
+        Returns
+        -------
+        array of shape (n, latent)
+            The latents.
+        """
         inputs = self._inputs(X)
         with torch.inference_mode():
             parts = [self.network_.features(part) for part in torch.split(inputs, 1024)]  # type: ignore[operator]
@@ -296,6 +319,20 @@ class AutoencoderClassifier(_NetworkClassifier):
         Label preservation (Prop 1), the scatter within and between classes, the variance and the bias of the
         empirical risk under the fitted mixing, by resampling (Props 2 and 3 promise what these do not show), the
         Lipschitz bound (Prop 4), and a picture of the latent space.
+
+        Parameters
+        ----------
+        X : array-like
+            Samples, better not those of training.
+        y : array-like of shape (n,)
+            Their labels.
+        random_state : int, generator or None
+            The source of the resampling.
+
+        Returns
+        -------
+        Report
+            A page; its ``write`` makes files of it.
         """
         from equipoise.classifiers.latent_report import latent_report
 

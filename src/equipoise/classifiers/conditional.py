@@ -75,6 +75,7 @@ class ConditionalClassifier(_WrappingClassifier):
     step : str or factory
         ``"plain"``, ``"sam"``, or another step by name.
     step_params : dict, optional
+        Parameters of the step, such as ``{"clip": 0.5}``.
     estimator : NeuralClassifier, optional
         All else about network and training: epochs, optimizer, augmentation, device … Its loss and step are
         replaced.
@@ -88,10 +89,12 @@ class ConditionalClassifier(_WrappingClassifier):
     per_sample : bool
         Draw λ for every row rather than for every batch.
     random_state : int, generator or None
+        The source of all randomness.
 
     Attributes
     ----------
-    classes_, network_, history_, data_prior_ : as in :class:`NeuralClassifier`.
+    classes_, network_, history_, data_prior_
+        As in :class:`NeuralClassifier`.
     params_ : dict
         The λ used where none is given: the medians, or what :meth:`tune` found.
     tuning_ : Tuning
@@ -147,7 +150,22 @@ class ConditionalClassifier(_WrappingClassifier):
     def fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> ConditionalClassifier:
-        """Train over the distribution of hyper-parameters."""
+        """Train over the distribution of hyper-parameters.
+
+        Parameters
+        ----------
+        X : array-like
+            Training samples, as for :class:`NeuralClassifier`.
+        y : array-like of shape (n,)
+            Labels of any kind.
+        sample_weight : array-like of shape (n,), optional
+            The weight of each row.
+
+        Returns
+        -------
+        ConditionalClassifier
+            The fitted classifier itself.
+        """
         _, labels, _ = check_training_data(self, X, y, sample_weight)
         self.distribution_ = self._read_distribution(len(np.unique(labels)))
         self.default_ = {name: default_of(law) for name, law in self.distribution_.items()}
@@ -187,13 +205,25 @@ class ConditionalClassifier(_WrappingClassifier):
 
     @property
     def network_(self) -> ConditionalNetwork:
+        """The trained network."""
         network: ConditionalNetwork = self.classifier_.network_
         return network
 
     # Predicting
 
     def backbone(self, X: npt.ArrayLike) -> Tensor:
-        """Features of the data, which serve every λ: the costly part of a prediction."""
+        """Features of the data, which serve every λ: the costly part of a prediction.
+
+        Parameters
+        ----------
+        X : array-like
+            Samples like those that the classifier was fitted to.
+
+        Returns
+        -------
+        Tensor of shape (n, d)
+            The features.
+        """
         check_is_fitted(self)
         return predict(FeaturesOnly(self.network_), self.classifier_.preparation_(check_inputs(self, X)))
 
@@ -221,7 +251,18 @@ class ConditionalClassifier(_WrappingClassifier):
         return FamilyLoss(self.loss, tuple(self.class_counts_), self.loss_params or {})(**params)
 
     def training_prior(self, params: Params | None = None) -> FloatArray:
-        """The class prior that the answer under λ is trained to; with logit shifts it depends on λ."""
+        """The class prior that the answer under λ is trained to; with logit shifts it depends on λ.
+
+        Parameters
+        ----------
+        params : dict, optional
+            λ, a value for each hyper-parameter; those left out, or all, come from ``params_``.
+
+        Returns
+        -------
+        array of shape (classes,)
+            The class shares.
+        """
         return np.asarray(self._loss(self._complete(params)).implied_prior(self.sampled_prior_))
 
     def _complete(self, params: Params | None) -> Params:
@@ -253,6 +294,20 @@ class ConditionalClassifier(_WrappingClassifier):
         """Class probabilities under λ and a prior (``"data"``, ``"train"`` or an array).
 
         A list of λ gives an array (λ, rows, classes) for one pass of the backbone.
+
+        Parameters
+        ----------
+        X : array-like
+            Samples like those that the classifier was fitted to.
+        params : dict or sequence of dict, optional
+            One λ or several; ``params_`` by default.
+        prior : {"data", "train"} or array
+            The class prior of the answer.
+
+        Returns
+        -------
+        array of shape (n, classes) or (λ, n, classes)
+            The probabilities.
         """
         features = self.backbone(X)
         if params is None or isinstance(params, Mapping):
@@ -260,12 +315,38 @@ class ConditionalClassifier(_WrappingClassifier):
         return np.stack([softmax(self._scores(features, one, prior)) for one in params])
 
     def decision_function(self, X: npt.ArrayLike, params: Params | None = None) -> FloatArray:
-        """Logits under λ and the prior they were trained to; the difference of the two for two classes."""
+        """Logits under λ and the prior they were trained to; the difference of the two for two classes.
+
+        Parameters
+        ----------
+        X : array-like
+            Samples like those that the classifier was fitted to.
+        params : dict, optional
+            λ, a value for each hyper-parameter; those left out, or all, come from ``params_``.
+
+        Returns
+        -------
+        array of shape (n,) or (n, classes)
+            The logits.
+        """
         scores = self._scores(self.backbone(X), params, "train")
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: npt.ArrayLike, params: Params | None = None) -> npt.NDArray[Any]:
-        """Decide under λ: by the rule that :meth:`tune` chose, else the network's own most probable class."""
+        """Decide under λ: by the rule that :meth:`tune` chose, else the network's own most probable class.
+
+        Parameters
+        ----------
+        X : array-like
+            Samples like those that the classifier was fitted to.
+        params : dict, optional
+            λ, a value for each hyper-parameter; those left out, or all, come from ``params_``.
+
+        Returns
+        -------
+        array of shape (n,)
+            The labels.
+        """
         features = self.backbone(X)
         tuning: Tuning | None = getattr(self, "tuning_", None) if params is None else None
         if tuning is None or tuning.decision is None:
@@ -296,22 +377,33 @@ class ConditionalClassifier(_WrappingClassifier):
 
         Parameters
         ----------
-        X, y : validation data that took no part in training.
-        metric : a name of ``equipoise.metrics.METRICS``, ``"f1"``, ``"cost"`` (with ``cost_matrix``), or a
-            scikit-learn scorer ``scorer(estimator, X, y)``. A wish needs no metric: ``recall=0.9`` finds the best
-            precision, ``precision=0.9`` or ``alerts=0.01`` (the largest share of rows) the best recall. A wanted
-            recall or precision holds for new rows with a ``confidence`` of 0.95. Without either the average
-            precision is tuned.
-        params : a dict of values to combine, a list of λ, or ``None`` for five values over each range.
-        search : ``"grid"`` or ``"continuous"`` over the whole trained range.
-        prior : ``"data"`` takes the validation rows as they come. An array, or the share of the positive class,
-            says what the class shares will be in use: rows are weighted and decisions made for those.
-        pos_label : the positive class; the rarer one by default.
-        **keywords : for the metric, such as ``recall=0.99``.
+        X : array-like
+            Validation samples that took no part in training.
+        y : array-like of shape (n,)
+            Their labels.
+        metric : str or callable, optional
+            A name of ``equipoise.metrics.METRICS``, ``"f1"``, ``"cost"`` (with ``cost_matrix``), or a
+            scikit-learn scorer ``scorer(estimator, X, y)``. A wish needs no metric: ``recall=0.9`` finds
+            the best precision, ``precision=0.9`` or ``alerts=0.01`` (the largest share of rows) the best
+            recall. A wanted recall or precision holds for new rows with a ``confidence`` of 0.95. Without
+            either the average precision is tuned.
+        params : dict or list of dict, optional
+            Values to combine, or the λ themselves; by default five values over each range.
+        search : {"grid", "continuous"}
+            Over those λ, or over the whole trained range.
+        prior : {"data"}, float or array
+            ``"data"`` takes the validation rows as they come. An array, or the share of the positive
+            class, says what the class shares will be in use: rows are weighted and decisions made for
+            those.
+        pos_label : label, optional
+            The positive class; the rarer one by default.
+        **keywords : Any
+            Keywords of the metric, or a wish such as ``recall=0.99``.
 
         Returns
         -------
         Tuning
+            The best λ, the decision and what they are worth on the validation data.
 
         Raises
         ------
@@ -397,10 +489,28 @@ class ConditionalClassifier(_WrappingClassifier):
         params: Any = None,
         prior: str | npt.ArrayLike = "data",
     ) -> pd.DataFrame:
-        """Several metrics under every λ for one pass of the backbone: one row a λ; nothing is chosen.
+        """Several metrics under every λ for one pass of the backbone: one row per λ; nothing is chosen.
 
         ``params`` and ``prior`` are those of :meth:`tune`. Draw the table with
         :func:`~equipoise.classifiers.plot_tradeoff` or :func:`~equipoise.classifiers.plot_map`.
+
+        Parameters
+        ----------
+        X : array-like
+            Validation samples.
+        y : array-like of shape (n,)
+            Their labels.
+        metrics : sequence of str
+            Names of ``equipoise.metrics.METRICS``.
+        params : dict or list of dict, optional
+            As in :meth:`tune`.
+        prior : {"data"}, float or array
+            As in :meth:`tune`.
+
+        Returns
+        -------
+        DataFrame
+            A column for each hyper-parameter and each metric.
         """
         self.positive_ = getattr(self, "positive_", self._positive())
         features, rows, order = self.backbone(X), self._held(y, prior), self._order()
@@ -425,6 +535,22 @@ class ConditionalClassifier(_WrappingClassifier):
 
         Returns a table with ``recall``, ``precision`` and one column a hyper-parameter. On validation data this
         is a menu; the precision of a chosen line is to be measured on other data.
+
+        Parameters
+        ----------
+        X : array-like
+            Validation samples.
+        y : array-like of shape (n,)
+            Their labels, of two classes.
+        recalls : array, optional
+            The recalls; by default twenty from 0.05 to 1.
+        params : dict or list of dict, optional
+            As in :meth:`tune`.
+
+        Returns
+        -------
+        DataFrame
+            A row for each recall.
         """
         if len(self.classes_) != 2:
             raise ValueError(f"a precision-recall frontier needs two classes, got {len(self.classes_)}")
@@ -449,7 +575,13 @@ class ConditionalClassifier(_WrappingClassifier):
     # Keeping
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write the fitted classifier, its conditioning and its tuning to a folder, nothing pickled."""
+        """Write the fitted classifier, its conditioning and its tuning to a folder, nothing pickled.
+
+        Parameters
+        ----------
+        folder : path
+            Where to write.
+        """
         check_is_fitted(self)
         tuning: Tuning | None = getattr(self, "tuning_", None)
         settings = {
@@ -487,7 +619,20 @@ class ConditionalClassifier(_WrappingClassifier):
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str] | SealedFolder, module: Any = None) -> ConditionalClassifier:
-        """Read what :meth:`save` wrote; a network that was not given by name must be given again."""
+        """Read what :meth:`save` wrote; a network that was not given by name must be given again.
+
+        Parameters
+        ----------
+        folder : path
+            The folder.
+        module : module or factory, optional
+            The network, if it was not given by name.
+
+        Returns
+        -------
+        ConditionalClassifier
+            The fitted classifier.
+        """
         saved = open_sealed(folder)
         state = saved.read_json("conditional.json")
         check_kind(saved, state, cls.__name__)

@@ -25,12 +25,19 @@ def plot_precision_at_recalls(
 
     Parameters
     ----------
-    recalls
+    recalls : sequence of float
         Where precision was measured.
-    panels
+    panels : sequence of tuple
         ``(title, {model: precisions}, precisions of the conditional model)``, one panel each. Models that are
         nowhere the best of their kind are left out.
 
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+
+    Examples
+    --------
     >>> retrained = {"tau = 0": [0.8, 0.4], "tau = 1": [0.7, 0.5]}
     >>> len(plot_precision_at_recalls([0.5, 0.9], [("digits", retrained, [0.9, 0.6])]).axes)
     1
@@ -65,6 +72,26 @@ def plot_tradeoff(
 
     ``rival`` holds the same metrics of a model trained for one λ, drawn as a cross.
 
+    Parameters
+    ----------
+    table : DataFrame
+        What :meth:`ConditionalClassifier.survey` returned.
+    against : str
+        The metric of the horizontal axis.
+    metrics : sequence of str
+        The metrics of the vertical axes, a panel each.
+    color : str
+        The hyper-parameter that colors the dots.
+    rival : mapping of str to float, optional
+        Metrics of a model trained for one λ.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+
+    Examples
+    --------
     >>> table = pd.DataFrame({"tau": [0, 1], "auc": [0.8, 0.9], "brier": [0.2, 0.1]})
     >>> len(plot_tradeoff(table, "auc", ["brier"], color="tau").axes)
     1
@@ -94,6 +121,24 @@ def plot_tradeoff(
 def plot_map(table: pd.DataFrame, metric: str, *, rows: str, columns: str) -> Any:
     """A metric of :meth:`ConditionalClassifier.survey` as a heat map over two hyper-parameters.
 
+    Parameters
+    ----------
+    table : DataFrame
+        What :meth:`ConditionalClassifier.survey` returned.
+    metric : str
+        A column of the table.
+    rows : str
+        The hyper-parameter of the rows.
+    columns : str
+        The hyper-parameter of the columns.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+
+    Examples
+    --------
     >>> table = pd.DataFrame({"gamma": [0, 0, 1, 1], "tau": [0, 1, 0, 1], "auc": [0.5, 0.6, 0.7, 0.8]})
     >>> figure = plot_map(table, "auc", rows="gamma", columns="tau")
     """
@@ -122,6 +167,28 @@ def plot_training_maps(
 
     ``row_ticks`` and ``column_ticks`` say what each training had; numbers stand in for them.
 
+    Parameters
+    ----------
+    panels : sequence of (str, array)
+        A title and an array for each panel.
+    rows : str
+        What changes down a panel.
+    columns : str
+        What changes across a panel.
+    label : str
+        The name of the metric.
+    row_ticks : sequence of str, optional
+        A name for each training down.
+    column_ticks : sequence of str, optional
+        A name for each training across.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+
+    Examples
+    --------
     >>> scores = np.random.default_rng(0).random((2, 2, 3, 3))
     >>> figure = plot_training_maps([("conditional", scores)], rows="γ", columns="τ")
     """
@@ -151,6 +218,18 @@ def plot_training_maps(
 def plot_densities(laws: Mapping[str, Sequence[Distribution]]) -> Any:
     """Densities (above) and cumulative distributions (below) of hyper-parameters, a column for each name.
 
+    Parameters
+    ----------
+    laws : mapping of str to sequence of Distribution
+        The distributions of each hyper-parameter.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+
+    Examples
+    --------
     >>> from equipoise.training import Linear
     >>> len(plot_densities({"τ": [Linear(0, 3, 0), Linear(0, 3, 0.33)]}).axes)
     2

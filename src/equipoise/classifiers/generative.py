@@ -42,18 +42,29 @@ class GenerativeClassifier(_NetworkClassifier):
     image_shape : tuple, optional
         For a 2-D ``X`` whose rows are images.
     latent : int
+        The width of the latent.
     widths : sequence of int
         Of the encoder; the decoder mirrors it.
     n_draws : int
         Latents a class and a sample at prediction, which costs as many decodings.
-    clf_weight, kl_weight : float
-    epochs, batch_size : int
+    clf_weight : float
+        The weight of the cross-entropy in the objective.
+    kl_weight : float
+        The weight of the divergence in the objective.
+    epochs : int
+        The number of passes over the data.
+    batch_size : int
+        The rows of a batch.
     lr : float
+        The learning rate.
     decision_prior : {"train", "data"} or array
+        The class prior under which ``predict`` decides.
     device, precision : str
         Where and in which precision to train, as for :func:`~equipoise.training.make_fabric`.
     random_state : int, generator or None
+        The source of all randomness.
     verbose : bool, optional
+        Whether to show a progress bar; by default if somebody is looking.
 
     Notes
     -----
@@ -107,7 +118,20 @@ class GenerativeClassifier(_NetworkClassifier):
         self.verbose = verbose
 
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> GenerativeClassifier:
-        """Train all parts together."""
+        """Train all parts together.
+
+        Parameters
+        ----------
+        X : array-like
+            A table (n, columns), or images.
+        y : array-like of shape (n,)
+            Labels of any kind.
+
+        Returns
+        -------
+        GenerativeClassifier
+            The fitted classifier itself.
+        """
         X, y, _ = check_training_data(self, X, y, None)
         check_in_range("clf_weight", self.clf_weight, 0)
         check_in_range("kl_weight", self.kl_weight, 0)

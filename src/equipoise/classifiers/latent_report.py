@@ -35,7 +35,7 @@ RESAMPLES = 200  # of a class, for the variance of its risk
 def preservation_table(
     clf: AutoencoderClassifier, z: FloatArray, codes: IntArray, rng: np.random.Generator
 ) -> pd.DataFrame:
-    """A row a class: its latents on its side, its mixes that keep its class, and a plane that parts it off."""
+    """A row per class: its latents on its side, its mixes that keep its class, and a plane that parts it off."""
     picked = [_at_most(np.flatnonzero(codes == code), ROWS_OF_A_CLASS, rng) for code in np.unique(codes)]
     some = np.concatenate(picked)
     rows = []
@@ -177,7 +177,7 @@ def latent_report(
 def latent_picture(
     z: FloatArray, codes: IntArray, classes: npt.NDArray[Any], rng: np.random.Generator
 ) -> Picture:
-    """The two leading principal components, at most ``ROWS_OF_A_CLASS`` points a class."""
+    """The two leading principal components, at most ``ROWS_OF_A_CLASS`` points per class."""
     picked = [_at_most(np.flatnonzero(codes == code), ROWS_OF_A_CLASS, rng) for code in np.unique(codes)]
     centered = z - z[np.concatenate(picked)].mean(axis=0)
     axes = np.linalg.svd(centered[np.concatenate(picked)], full_matrices=False)[2][:2]

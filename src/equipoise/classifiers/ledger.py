@@ -78,7 +78,7 @@ def sampled_prior(
     counts : array
         Samples in each class.
     class_weight : array or None
-        A weight a class.
+        A weight per class.
     """
     mass = np.asarray(class_mass, dtype=np.float64)
     if shares is not None:

@@ -91,15 +91,20 @@ class MetaClassifier(_WrappingClassifier):
     meta_loss : {"ce", "literal"}, optional
         Cross-entropy; ``"paper"`` has Meta-ENum's own loss, as Eqs 24 and 25 are printed.
     layers : {"all", "head"}
+        Let the virtual update move every layer, or the head alone.
     virtual : {"optimizer", "plain"}
+        Replicate SGD's momentum and weight decay in the virtual update, or take a plain SGD step.
     meta_batch_size : int, optional
+        Meta samples per step; as many as the batch has by default.
     meta_lr : float
+        λ₃, the learning rate of Adam on the loss's networks.
     clip : float, optional
-        As for :class:`~equipoise.training.BilevelStep`.
+        The largest norm of the gradient.
     estimator : NeuralClassifier, optional
         Says all else: network, optimizer, epochs, checkpoint, processes. Its loss and step are replaced.
         Default: SGD with momentum, batches of 100, learning rate 0.1, gradients of norm 5 at most.
     random_state : int, generator or None
+        The source of all randomness.
 
     Attributes
     ----------
@@ -164,7 +169,22 @@ class MetaClassifier(_WrappingClassifier):
     def fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> MetaClassifier:
-        """Take the meta set and train; ``X``, ``y`` and weights as for :class:`NeuralClassifier`."""
+        """Take the meta set and train; ``X``, ``y`` and weights as for :class:`NeuralClassifier`.
+
+        Parameters
+        ----------
+        X : array-like
+            Training samples.
+        y : array-like of shape (n,)
+            Labels of any kind.
+        sample_weight : array-like of shape (n,), optional
+            The weight of each row.
+
+        Returns
+        -------
+        MetaClassifier
+            The fitted classifier itself.
+        """
         check_choice("method", self.method, METHODS)
         check_choice("preset", self.preset, PRESETS)
         X, y, weight = check_training_data(self, X, y, sample_weight)
@@ -252,10 +272,12 @@ class MetaClassifier(_WrappingClassifier):
 
     @property
     def network_(self) -> nn.Module:
+        """The trained network."""
         return self.classifier_.network_
 
     @property
     def training_prior_(self) -> FloatArray:
+        """The class prior that the posterior was trained to."""
         return self.classifier_.training_prior_
 
     def _checked(self, X: npt.ArrayLike) -> Any:
@@ -263,17 +285,52 @@ class MetaClassifier(_WrappingClassifier):
         return check_inputs(self, X)
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """The class of each sample, decided under the prior that training aimed at."""
+        """The class of each sample, decided under the prior that training aimed at.
+
+        Parameters
+        ----------
+        X : array-like
+            Samples like those that the classifier was fitted to.
+
+        Returns
+        -------
+        array of shape (n,)
+            The labels.
+        """
         checked = self._checked(X)
         return self.classifier_.predict(checked)
 
     def predict_proba(self, X: npt.ArrayLike, prior: str | npt.ArrayLike = "data") -> FloatArray:
-        """Class probabilities under a prior: ``"data"``, ``"train"`` or an array."""
+        """Class probabilities under a prior: ``"data"``, ``"train"`` or an array.
+
+        Parameters
+        ----------
+        X : array-like
+            Samples like those that the classifier was fitted to.
+        prior : {"data", "train"} or array
+            The class prior of the answer.
+
+        Returns
+        -------
+        array of shape (n, classes)
+            The probabilities.
+        """
         checked = self._checked(X)
         return self.classifier_.predict_proba(checked, prior)
 
     def decision_function(self, X: npt.ArrayLike) -> FloatArray:
-        """Logits; the difference of the two for two classes."""
+        """Logits; the difference of the two for two classes.
+
+        Parameters
+        ----------
+        X : array-like
+            Samples like those that the classifier was fitted to.
+
+        Returns
+        -------
+        array of shape (n,) or (n, classes)
+            The logits.
+        """
         checked = self._checked(X)
         return self.classifier_.decision_function(checked)
 
@@ -311,7 +368,23 @@ class MetaClassifier(_WrappingClassifier):
         return pd.DataFrame(curves, index=index).rename_axis(columns="forgetting")
 
     def weight_curve(self, losses: npt.ArrayLike | None = None) -> pd.Series:
-        """The weight that Meta-Weight-Net gives to a sample, against the sample's loss."""
+        """The weight that Meta-Weight-Net gives to a sample, against the sample's loss.
+
+        Parameters
+        ----------
+        losses : array, optional
+            The losses; by default from 0 to 8.
+
+        Returns
+        -------
+        Series
+            The weight of each loss.
+
+        Raises
+        ------
+        ValueError
+            If the method is not ``"mwn"``.
+        """
         check_is_fitted(self)
         learned = self.learned_
         if not isinstance(learned, MetaWeightNetLoss):
@@ -322,7 +395,18 @@ class MetaClassifier(_WrappingClassifier):
         return pd.Series(weights, index=pd.Index(x, name="loss"), name="weight")
 
     def scatter(self) -> pd.DataFrame:
-        """DS_yz (Wu & Li, Eq 16): rows y, columns z, from the running covariances and the head's weights."""
+        """DS_yz (Wu & Li, Eq 16): rows y, columns z, from the running covariances and the head's weights.
+
+        Returns
+        -------
+        DataFrame
+            The scatter of each class toward each other.
+
+        Raises
+        ------
+        ValueError
+            If the method keeps no covariances.
+        """
         check_is_fitted(self)
         statistics: Any = getattr(self.learned_, "statistics", None)
         if statistics is None:
@@ -336,6 +420,11 @@ class MetaClassifier(_WrappingClassifier):
     def weights_over_time(self) -> pd.DataFrame:
         """The mean weight of each class in each epoch of meta-learning: the loss's pull on the true logit
         over cross-entropy's.
+
+        Returns
+        -------
+        DataFrame
+            A row per epoch, a column per class.
         """
         check_is_fitted(self)
         pulls = self.classifier_.step_state_["class_pull"]
@@ -347,7 +436,13 @@ class MetaClassifier(_WrappingClassifier):
     # Keeping
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write network, learned loss and meta rows to a folder: safetensors and JSON, nothing pickled."""
+        """Write network, learned loss and meta rows to a folder: safetensors and JSON, nothing pickled.
+
+        Parameters
+        ----------
+        folder : path
+            Where to write.
+        """
         check_is_fitted(self)
         params = {**self.get_params(deep=False), "meta_set": np.asarray(self.meta_set).tolist()}
         for name in ("estimator", "random_state"):
@@ -365,7 +460,20 @@ class MetaClassifier(_WrappingClassifier):
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str] | SealedFolder, **params: Any) -> MetaClassifier:
-        """Read what :meth:`save` wrote; a ``module`` that was not given by name must be given again."""
+        """Read what :meth:`save` wrote; a ``module`` that was not given by name must be given again.
+
+        Parameters
+        ----------
+        folder : path
+            The folder.
+        **params : Any
+            Parameters of the inner :class:`NeuralClassifier` that JSON could not hold.
+
+        Returns
+        -------
+        MetaClassifier
+            The fitted classifier.
+        """
         saved = open_sealed(folder)
         state = load_state(saved / "learned")
         check_kind(saved, state, cls.__name__)

@@ -50,7 +50,8 @@ class NeuralClassifier(_NetworkClassifier):
     ----------
     module : str, factory or nn.Module
         ``"auto"`` (an MLP for tables, a small convnet for images), ``"mlp"``, ``"convnet"``, ``"resnet8"``,
-        ``"resnet20"``, ``"resnet32"``, ``"torchvision/…"`` or ``"timm/…"`` where these are installed, a factory
+        ``"resnet20"``, ``"resnet32"``, ``"resnet110"``, ``"wrn28-10"``, ``"resnet18"``, ``"resnet34"``,
+        ``"resnet50"``, ``"torchvision/…"`` or ``"timm/…"`` where these are installed, a factory
         ``factory(input_shape, n_classes, **module_params)``, or a module, which is copied.
     module_params : dict, optional
         For the network, such as ``{"hidden": (64, 64), "dropout": 0.1}``. For a module or one of another library:
@@ -72,8 +73,12 @@ class NeuralClassifier(_NetworkClassifier):
         (the share of the rarest class), or an array of shares.
     class_weight : None, "balanced" or dict
         Weights of the classes in the loss.
-    epochs, batch_size : int
+    epochs : int
+        The number of passes over the data.
+    batch_size : int
+        The rows of a batch.
     lr : float
+        The learning rate at the start of the schedule.
     optimizer : {"adamw", "adam", "sgd"} or factory
         ``factory(parameters, lr=lr, **optimizer_params)``.
     optimizer_params : dict, optional
@@ -88,6 +93,7 @@ class NeuralClassifier(_NetworkClassifier):
         Hold out ``validation_fraction`` of the data, stratified; stop when ``val_loss`` no longer falls, and keep
         the best weights. That loss is the cross-entropy of the probabilities, at the prior that training aims at.
     validation_fraction : float
+        The share of the rows that early stopping holds out.
     callbacks : sequence of Callback
         More to be called, such as :class:`~equipoise.training.DeferredReweighting`; copied for every fit.
     image_shape : tuple, optional
@@ -103,6 +109,7 @@ class NeuralClassifier(_NetworkClassifier):
     checkpoint : path, optional
         A folder. A fit that was killed goes on from there, to the same bits.
     random_state : int, generator or None
+        The source of all randomness.
     verbose : bool, optional
         Show a progress bar; None for: if somebody is looking.
     recipe : {None, "equipoise"}
@@ -112,9 +119,11 @@ class NeuralClassifier(_NetworkClassifier):
     Attributes
     ----------
     classes_ : ndarray
+        The labels, sorted.
     network_ : nn.Module
+        The trained network.
     history_ : DataFrame
-        A row an epoch.
+        A row per epoch.
     data_prior_ : ndarray
         Class shares of the data; sample weights count.
     training_prior_ : ndarray
@@ -213,6 +222,11 @@ class NeuralClassifier(_NetworkClassifier):
             Labels of any kind: strings, booleans, integers with gaps.
         sample_weight : array-like of shape (n,), optional
             A row of weight 2 counts as two rows, one of weight 0 as none.
+
+        Returns
+        -------
+        NeuralClassifier
+            The fitted classifier itself.
         """
         X, y, weight = check_training_data(self, X, y, sample_weight)
         check_positive("lr", self.lr)

@@ -20,12 +20,13 @@ def conditional_preset(
     Parameters
     ----------
     name : {"paper"}
+        Whose settings.
     kind : {"cifar", "melanoma", "aptos"}
         Which of the paper's three recipes: a ResNet-32 from scratch for 500 epochs of SGD, or 10 epochs of SGD and
         35 of Adam for a pre-trained backbone, which the user brings as ``module``.
     sam : bool
         Sharpness-aware steps of radius 0.1 (VS + SAM).
-    **changes
+    **changes : Any
         For the inner :class:`~equipoise.classifiers.NeuralClassifier`, such as ``epochs=100`` or ``module=…``.
 
     Returns
@@ -92,12 +93,13 @@ def autoencoder_preset(
     Parameters
     ----------
     name : {"paper"}
+        Whose settings.
     kind : {"gray", "svhn", "color", "imagenet", "table"}
         Sets the latent's width: 64 for MNIST and Fashion-MNIST, 128 for SVHN, 256 for CIFAR and CelebA, 512 for
         ImageNet-100 (whose encoder the user brings as ``module``), 8 for tables.
     n_rows : int
         Rows of the training data, by which 20,000 updates of the encoder become epochs.
-    **changes
+    **changes : Any
         Other keywords of the classifier, such as ``device="cuda"`` or ``epochs=10``.
 
     Returns

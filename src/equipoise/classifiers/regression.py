@@ -91,8 +91,22 @@ class ConditionalRegressor(RegressorMixin, BaseEstimator):
         Of τ; uniform on [0, 1] by default.
     sigma : float
         The noise σ of the balanced MSE, in units of the target's standard deviation.
-    module, module_params : as in :class:`NeuralClassifier`.
-    epochs, batch_size, lr, image_shape, random_state, verbose : as there.
+    module : str, factory or nn.Module
+        The network, as in :class:`NeuralClassifier`.
+    module_params : dict, optional
+        Its parameters.
+    epochs : int
+        The number of passes over the data.
+    batch_size : int
+        The rows of a batch.
+    lr : float
+        The learning rate.
+    image_shape : tuple, optional
+        The shape of rows that are images, as in :class:`NeuralClassifier`.
+    random_state : int, generator or None
+        The source of all randomness.
+    verbose : bool, optional
+        Whether to show a progress bar; by default if somebody is looking.
 
     Examples
     --------
@@ -132,7 +146,22 @@ class ConditionalRegressor(RegressorMixin, BaseEstimator):
     def fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> ConditionalRegressor:
-        """Train over the distribution of τ."""
+        """Train over the distribution of τ.
+
+        Parameters
+        ----------
+        X : array-like
+            Training samples.
+        y : array-like of shape (n,)
+            Their targets.
+        sample_weight : array-like of shape (n,), optional
+            The weight of each row.
+
+        Returns
+        -------
+        ConditionalRegressor
+            The fitted regressor itself.
+        """
         checked, target = validate_data(self, X, y, allow_nd=True, dtype="numeric", y_numeric=True)
         check_positive("sigma", self.sigma)
         law = Uniform(0, 1) if self.distribution is None else self.distribution
@@ -176,12 +205,38 @@ class ConditionalRegressor(RegressorMixin, BaseEstimator):
         return np.asarray(out.numpy() * self.scale_ + self.center_)
 
     def predict(self, X: npt.ArrayLike, tau: float | None = None) -> FloatArray:
-        """The target, under a strength of balancing (the tuned one by default)."""
+        """The target, under a strength of balancing (the tuned one by default).
+
+        Parameters
+        ----------
+        X : array-like
+            Samples like those that the regressor was fitted to.
+        tau : float, optional
+            The strength τ; by default the tuned one.
+
+        Returns
+        -------
+        array of shape (n,)
+            The answers.
+        """
         return self._answer(self._features(X), self.tau_ if tau is None else float(tau))
 
     def tune(self, X: npt.ArrayLike, y: npt.ArrayLike, metric: str = "balanced_mae") -> Tuning:
-        """Choose τ on validation data: ``"mae"``, ``"mse"``, ``"balanced_mae"`` (the mean over ten ranges of the
-        target) or ``"worst_range_mae"``.
+        """Choose τ on validation data.
+
+        Parameters
+        ----------
+        X : array-like
+            Validation samples.
+        y : array-like of shape (n,)
+            Their targets.
+        metric : {"balanced_mae", "mae", "mse", "worst_range_mae"}
+            What to make small; ``"balanced_mae"`` is the mean over ten ranges of the target.
+
+        Returns
+        -------
+        Tuning
+            The best τ and what each is worth.
         """
         check_choice("metric", metric, _METRICS)
         features, target = self._features(X), np.asarray(y, dtype=np.float64)

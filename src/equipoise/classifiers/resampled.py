@@ -41,8 +41,10 @@ class ResampledClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     Attributes
     ----------
-    estimator_, sampler_ : the fitted ones.
+    estimator_, sampler_ : estimators
+        The fitted ones.
     classes_ : ndarray
+        The labels, sorted.
     data_prior_ : ndarray
         Class shares of the data.
     training_prior_ : ndarray
@@ -77,8 +79,15 @@ class ResampledClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, ...)
+        X : array-like of shape (n, …)
+            The rows.
         y : array-like of shape (n,)
+            Their labels.
+
+        Returns
+        -------
+        ResampledClassifier
+            The fitted classifier itself.
         """
         from imblearn.over_sampling import RandomOverSampler
 
@@ -104,7 +113,18 @@ class ResampledClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return weighted_prior(codes, len(self.classes_))
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """The fitted classifier's decision."""
+        """The fitted classifier's decision.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, …)
+            The rows.
+
+        Returns
+        -------
+        array of shape (n,)
+            The labels.
+        """
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict(X))
 
@@ -114,9 +134,15 @@ class ResampledClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like
+        X : array-like of shape (n, …)
+            The rows.
         prior : {"data", "train"} or array
             The data's class shares, the resampled ones (the classifier's own answer), or any others.
+
+        Returns
+        -------
+        array of shape (n, classes)
+            The probabilities.
         """
         check_is_fitted(self)
         wanted = resolve_prior(prior, data=self.data_prior_, trained=self.training_prior_)
@@ -127,7 +153,18 @@ class ResampledClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     @_has("decision_function")
     def decision_function(self, X: npt.ArrayLike) -> FloatArray:
-        """The fitted classifier's scores."""
+        """The fitted classifier's scores.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, …)
+            The rows.
+
+        Returns
+        -------
+        array
+            The scores of the fitted classifier.
+        """
         check_is_fitted(self)
         return np.asarray(self.estimator_.decision_function(X))
 

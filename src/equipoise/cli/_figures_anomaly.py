@@ -1,9 +1,9 @@
 """Figures 1 to 13 of Pezzicoli et al., computed by the solver. One function ``figure_N`` a figure.
 
-Figures 14 to 18 are experiments: ``STUDIES`` names the study of each. Three further figures show what the
-paper leaves out: the pool of rows, the phase transitions, and how far each metric leads. Stars mark the best
-point of a curve, diamonds the one at ρ_train = ρ0. Curves are broken where the only stationary student is the
-dummy classifier.
+Figures 14 to 18 are experiments: ``STUDIES`` names the study of each. Four further figures show what the
+paper leaves out: the pool of rows, the phase transitions, the replica stability, and how far each metric
+leads. Stars mark the best point of a curve, diamonds the one at ρ_train = ρ0. Curves are broken where the only
+stationary student is the dummy classifier.
 """
 
 from __future__ import annotations
@@ -395,7 +395,7 @@ def figure_transitions() -> Figure:
             axes[0, 0].semilogx(alphas, getattr(found, f"{side}_transition"), "-", color=color, label=label)
             axes[0, 0].semilogx(alphas, getattr(found, f"{side}_spinodal"), ":", color=color)
     axes[0, 0].set(xlabel="α", ylabel="ρ_train", title="T = 0.5: transition (line), spinodal (dots)")
-    axes[0, 0].legend(fontsize=8)
+    axes[0, 0].legend(fontsize=8, loc="center")
     fractions = np.linspace(0.045, 0.12, 151)
     point = solve_saddle(8.0, 0.5, -1.5, fractions)
     for phase, color in (("learned", PALETTE[0]), ("metastable", PALETTE[4]), ("dummy", "grey")):
@@ -407,6 +407,24 @@ def figure_transitions() -> Figure:
     axes[0, 2].plot(known, overlap, ".-", ms=3, color=PALETTE[0], label="equilibrium")
     axes[0, 2].set(xlabel="ρ_train", ylabel="overlap R", title="known bias: α = 2, T = 0.5, b0 = -4")
     axes[0, 1].legend(fontsize=8)
+    return figure
+
+
+def figure_stability() -> Figure:
+    """The overlap over α and ρ_train; contours: how stable the replica-symmetric solution is (above 0: stable)"""
+    figure, axes = _canvas(1, 2, 5.6, 4.2)
+    alphas, fractions = np.geomspace(0.2, 40, 33), np.linspace(0.03, 0.97, 48)
+    for axis, (noise, b0) in zip(axes[0], ((0.05, -0.6), (0.5, -1.5)), strict=True):
+        point = solve_saddle(alphas[:, None], noise, b0, fractions)
+        overlap, stability = (_seen(point, value).T for value in (point.overlap, point.replica_stability))
+        shades = axis.pcolormesh(
+            alphas, fractions, overlap, vmin=0, vmax=1, cmap="viridis", shading="nearest"
+        )
+        lines = axis.contour(alphas, fractions, stability, levels=(0, 0.6, 0.7, 0.8, 0.9), colors="white")
+        axis.clabel(lines, fontsize=7)
+        lowest = f"lowest stability {np.nanmin(stability):.2f}"
+        axis.set(xscale="log", xlabel="α", ylabel="ρ_train", title=f"T = {noise:g}, b0 = {b0:g}: {lowest}")
+        figure.colorbar(shades, ax=axis, label="overlap R")
     return figure
 
 

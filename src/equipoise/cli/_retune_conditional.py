@@ -6,9 +6,6 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from equipoise.cli._wishes import parse_prior, read_wishes
 
 
@@ -17,7 +14,7 @@ def is_conditional(folder: str) -> bool:
     return (Path(folder) / "conditional.json").is_file()
 
 
-def retune_conditional(args: argparse.Namespace) -> str:
+def retune_conditional(args: argparse.Namespace) -> int:
     """Tune a saved conditional model on the rows of a file, save it, and say what it does there."""
     from equipoise.classifiers import ConditionalClassifier
 
@@ -34,10 +31,24 @@ def retune_conditional(args: argparse.Namespace) -> str:
     at = ", ".join(f"{name} = {value:.3g}" for name, value in found.params.items())
     assert found.decision is not None
     threshold = "" if found.threshold is None else f", threshold {found.threshold:.4f}"
-    return f"{at}{threshold} ({found.decision.wish.words}): {found.value:.3f}\nWrote {folder}"
+    words = found.decision.wish.words
+    args.output.say(f"{at}{threshold} ({words}): {found.value:.3f}\nWrote {folder}")
+    args.output.give(
+        {
+            "wish": words,
+            "threshold": found.threshold,
+            "parameters": found.params,
+            "value": found.value,
+            "model": folder,
+        }
+    )
+    return 0
 
 
 def _rows(args: argparse.Namespace, model: Any) -> tuple[Any, Any]:
+    import numpy as np
+    import pandas as pd
+
     from equipoise.datasets import read_table
 
     table = read_table(args.data, args.target)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import csv
+import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from equipoise.studies import Spec
@@ -42,6 +43,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SETTING=VALUE[,VALUE]",
         help="only the cells with these settings; may be given again",
     )
+    run_parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="SETTING=VALUE[,VALUE]",
+        help="other values of a setting than the study's own, such as dataset=svhn; may be given again",
+    )
     report_parser = actions.add_parser("report", help="write a study's pages: HTML, Markdown, pictures")
     report_parser.add_argument("store", metavar="NAME|FOLDER|STORE.sqlite")
     report_parser.add_argument("--out", metavar="DIR", help="where to write (default: the store's folder)")
@@ -70,6 +78,7 @@ def _run(args: argparse.Namespace) -> int:
         engine=args.engine,
         jobs=args.jobs,
         only=_selection(args.only),
+        changed=_changes(args.set),
         resume=args.resume,
         retry_failed=args.retry_failed,
     )
@@ -81,7 +90,9 @@ def _dry_run(spec: Spec, store: str | Path, args: argparse.Namespace) -> int:
     from equipoise.studies.grid import canonical_json
     from equipoise.studies.run import cells_to_run, clock
 
-    cells, seconds = cells_to_run(spec, store, size=args.size, only=_selection(args.only))
+    cells, seconds = cells_to_run(
+        spec, store, size=args.size, only=_selection(args.only), changed=_changes(args.set)
+    )
     for cell in cells:
         print(canonical_json(cell))
     time = "an unknown time, for the store holds no cell" if seconds is None else f"about {clock(seconds)}"
@@ -110,13 +121,25 @@ def _index(args: argparse.Namespace) -> int:
     return 0
 
 
-def _selection(texts: list[str]) -> dict[str, list[str]]:
+def _changes(texts: list[str]) -> dict[str, list[Any]]:
+    """New values by setting: numbers, true and false as JSON has them, anything else as text."""
+    return {name: [_value(text) for text in values] for name, values in _selection(texts, "--set").items()}
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _selection(texts: list[str], option: str = "--only") -> dict[str, list[str]]:
     """Values by setting; one with a comma in it is quoted, as in a CSV file."""
     chosen: dict[str, list[str]] = {}
     for text in texts:
         name, equals, values = text.partition("=")
         if not equals or not name or not values:
-            raise ValueError(f"--only must be SETTING=VALUE[,VALUE], got {text!r}")
+            raise ValueError(f"{option} must be SETTING=VALUE[,VALUE], got {text!r}")
         chosen.setdefault(name, []).extend(next(csv.reader([values])))
     return chosen
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from equipoise._core.files import check_writable
+from equipoise.cli._options import InputPath
 
 HELP = "train a diffusion model on images and see which class it memorizes first, and when to stop"
 
@@ -59,7 +61,7 @@ def _add_reading(add: Any) -> None:
 
 def _add_predict(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("data", metavar="DATA", help=f"{_IMAGES}; or a table (CSV, Parquet) with --target")
+    add("data", type=InputPath, metavar="DATA", help=f"{_IMAGES}; or a table (CSV, Parquet) with --target")
     add("--target", metavar="COLUMN", help="the column of a table that holds the classes")
     _add_reading(add)
     add("--pairs", metavar="all|A:B,C:D", help="a model of each pair alone, as in the paper's Fig 6")
@@ -111,12 +113,19 @@ def _add_audit(parser: argparse.ArgumentParser) -> None:
 
 def _add_train(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("data", nargs="?", metavar="DATA", help=f"{_IMAGES}; not needed with --resume")
+    add("data", nargs="?", type=InputPath, metavar="DATA", help=f"{_IMAGES}; not needed with --resume")
     add("--out", required=True, metavar="FOLDER", help="where the run goes")
     add("--resume", action="store_true", help="go on with the run in FOLDER; --steps may grow")
     _add_reading(add)
     add("--preset", choices=["tiny", "small", "paper"], help="size of the network (default: small)")
     add("--conditional", action="store_true", default=None, help="draw by class")
+    add("--label-dropout", type=float, metavar="SHARE",
+        help="labels hidden from a conditional model, so that it can be guided (default: 0)")  # fmt: skip
+    add("--average", type=float, metavar="DECAY", help="use a moving average of the weights, such as 0.999")
+    add("--device", choices=["cpu", "cuda", "mps", "auto"], help="where to train (default: cpu)")
+    add("--precision", choices=["32-true", "bf16-mixed", "16-mixed"], help="default: 32-true")
+    add("--assigner", choices=["convnet", "resnet18"], help="network that tells the classes of samples "
+        "(default: convnet)")  # fmt: skip
     add("--steps", type=int, metavar="N", help="training steps (default: 5000)")
     add("--batch-size", type=int, metavar="N", help="default: 64")
     add("--lr", type=float, help="default: 1e-3 tiny, 5e-4 small, 1e-4 paper")
@@ -156,7 +165,7 @@ def _predict(args: argparse.Namespace) -> int:
     else:
         data = _read_images(args.data, args)
         X, y, about, preprocess = data.images, data.labels, str(data), {}
-    print(about)
+    args.output.say(about)
     found = predict_order(
         X,
         y,
@@ -248,7 +257,7 @@ def _train(args: argparse.Namespace) -> int:
                 raise ValueError(
                     "a run goes on with the shares it has: drop --shares, --equalize, --equalize-by"
                 )
-            folder = training_runs.resume_run(args.out, options, args.data, tell=_tell)
+            folder = training_runs.resume_run(args.out, options, args.data, tell=_telling(args))
         else:
             folder = training_runs.start_run(
                 args.data,
@@ -257,7 +266,7 @@ def _train(args: argparse.Namespace) -> int:
                 shares=shares,
                 equalize=args.equalize,
                 equalize_by=args.equalize_by,
-                tell=_tell,
+                tell=_telling(args),
             )
     except KeyboardInterrupt:
         print(f"\nGo on: equipoise diffusion train --resume --out {args.out}", file=sys.stderr)
@@ -270,7 +279,7 @@ def _monitor(args: argparse.Namespace) -> int:
 
     stride: Any = "same" if args.reverse_steps is None else args.reverse_steps or None
     folder = training_runs.look_again(
-        args.folder, args.data, n_samples=args.samples, stride=stride, second=args.second, tell=_tell
+        args.folder, args.data, n_samples=args.samples, stride=stride, second=args.second, tell=_telling(args)
     )
     return _close(folder)
 
@@ -314,6 +323,9 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
     return {
         "preset": args.preset,
         "conditional": args.conditional,
+        **{
+            key: getattr(args, key) for key in ("label_dropout", "average", "device", "precision", "assigner")
+        },
         "steps": args.steps,
         "batch_size": args.batch_size,
         "lr": args.lr,
@@ -354,6 +366,10 @@ def _pairs(option: str, text: str, kind: type[Any]) -> dict[str, Any]:
         except ValueError:
             raise ValueError(f"{option} must be CLASS=VALUE,…, got {part!r}") from None
     return found
+
+
+def _telling(args: argparse.Namespace) -> Callable[[str], None]:
+    return _tell if args.output.verbosity >= 0 else lambda line: None
 
 
 def _tell(line: str) -> None:

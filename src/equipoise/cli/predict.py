@@ -6,12 +6,16 @@ import argparse
 import sys
 from pathlib import Path
 
+from equipoise.cli._options import InputPath
+
+JSON = True
 HELP = "predict the rows of a new table with a model folder"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL", help="the model folder that a report wrote")
-    parser.add_argument("data", metavar="DATA", help="CSV, Parquet, npz or a folder of images")
+    parser.add_argument("model", type=InputPath, metavar="MODEL", help="the model folder that a report wrote")
+    parser.add_argument("data", type=InputPath, metavar="DATA",
+                        help="CSV, Parquet, npz or a folder of images; - reads standard input")  # fmt: skip
     parser.add_argument(
         "--out", metavar="FILE", help="where to write the predictions as CSV (default: standard output)"
     )
@@ -31,15 +35,18 @@ def run(args: argparse.Namespace) -> int:
     shown = table.map(for_spreadsheet)
     if not shown.equals(table):
         notes = [*notes, "A ' stands before labels that a spreadsheet would take for a formula."]
-    for note in notes:
-        print(note, file=sys.stderr)
-    if args.out is None:
+    if args.output.verbosity >= 0:
+        for note in notes:
+            print(note, file=sys.stderr)
+    if args.out is None and not args.output.json:
         if sys.stdout.isatty():
             shown.to_csv(sys.stdout, index=False)
         else:  # for another program: every byte, whatever the terminal's encoding
             sys.stdout.buffer.write(shown.to_csv(index=False).encode())
         return 0
-    with replacing(args.out) as temporary:
-        shown.to_csv(temporary, index=False)
-    print(f"Wrote {len(table):,} predictions to {args.out}")
+    if args.out is not None:
+        with replacing(args.out) as temporary:
+            shown.to_csv(temporary, index=False)
+        args.output.say(f"Wrote {len(table):,} predictions to {args.out}")
+    args.output.give({"predictions": table.to_dict("records"), "notes": notes})
     return 0

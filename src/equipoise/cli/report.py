@@ -8,17 +8,19 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from equipoise.cli._options import InputPath
 from equipoise.cli._wishes import add_wishes, parse_prior, read_wishes
 
 if TYPE_CHECKING:
     from equipoise.datasets import Table
 
+JSON = True
 HELP = "from a table or images to the best decision: a diagnosis, a comparison, a model and a page"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("data", nargs="?", metavar="DATA", help="CSV, Parquet, npz or a folder of images by class; "
-                        "without it an embedded set")  # fmt: skip
+    parser.add_argument("data", nargs="?", type=InputPath, metavar="DATA", help="CSV, Parquet, npz or a folder of "
+                        "images by class; - reads standard input; without it an embedded set")  # fmt: skip
     parser.add_argument("--target", metavar="COLUMN", help="the column to predict")
     parser.add_argument("--positive", metavar="LABEL", help="the label to find (default: the rarer of two)")
     add_wishes(parser)
@@ -40,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from equipoise._core.files import check_writable
+    from equipoise._core.files import check_writable, read_json
     from equipoise._core.sealed import check_replaceable
     from equipoise.advisor import Advisor
     from equipoise.advisor.budget import Budget, parse_duration
@@ -51,17 +53,20 @@ def run(args: argparse.Namespace) -> int:
     advisor = Advisor(
         **wishes, prior=parse_prior(args.prior), budget=args.budget,
         treatments=args.treatments.split(",") if args.treatments else None,
-        n_jobs=args.jobs or len(os.sched_getaffinity(0)), engine=args.engine, random_state=args.seed, verbose=True,
+        n_jobs=args.jobs or len(os.sched_getaffinity(0)), engine=args.engine, random_state=args.seed,
+        verbose=args.output.verbosity >= 0,
     )  # fmt: skip
     check_writable(args.out)
     check_replaceable(Path(args.out, "model"))
     table = _read(args, wishes)
     for note in table.notes:
-        print(note)
+        args.output.say(note)
     paths = write_report(advisor, table, args.out, budget, id=args.id)
-    print(f"Report: {paths['html']} (also report.md, report.json)")
-    print(f"Model:  {paths['model']}")
+    args.output.say(f"Report: {paths['html']} (also report.md, report.json)")
+    args.output.say(f"Model:  {paths['model']}")
     unmet = getattr(advisor, "unmet_wish_", None)
+    if args.output.json:
+        args.output.give({**read_json(paths["json"])["data"], "unmet_wish": unmet, "files": paths})
     if unmet:
         print(f"equipoise: {unmet}", file=sys.stderr)
         return 2

@@ -5,18 +5,23 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from equipoise.cli._options import InputPath
 from equipoise.cli._wishes import add_wishes, parse_prior, read_wishes
 
+JSON = True
 HELP = "decide otherwise with the same model, without training: other costs, a recall, alerts, another prior"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL", help="the folder of a report's model or a conditional one")
+    parser.add_argument(
+        "model", type=InputPath, metavar="MODEL", help="the folder of a report's model or a conditional one"
+    )
     add_wishes(parser)
     parser.add_argument(
         "--threshold", type=float, metavar="T", help="this threshold on the positive's probability"
     )
-    parser.add_argument("--data", metavar="FILE", help="labeled rows, which a conditional model is tuned on")
+    parser.add_argument("--data", type=InputPath, metavar="FILE",
+                        help="labeled rows to tune a conditional model on; - is standard input")  # fmt: skip
     parser.add_argument("--target", metavar="COLUMN", help="the column with the labels in --data")
     parser.add_argument(
         "--out", metavar="DIR", help="where to write the model (default: beside it, as MODEL-retuned)"
@@ -36,8 +41,7 @@ def run(args: argparse.Namespace) -> int:
     if args.out and args.in_place:
         raise ValueError("--out and --in-place cannot both be followed: give one of them")
     if is_conditional(args.model):
-        print(retune_conditional(args))
-        return 0
+        return retune_conditional(args)
     model = load(args.model)
     tuned = model.retuned(prior=prior, **wishes)
     point = tuned.operating_point_
@@ -55,6 +59,11 @@ def run(args: argparse.Namespace) -> int:
         )
     source = Path(args.model)
     target = source if args.in_place else Path(args.out or source.with_name(f"{source.name}-retuned"))
-    print("\n".join(lines))
-    print(f"Wrote {tuned.save(target)}")
+    saved = tuned.save(target)
+    args.output.say("\n".join([*lines, f"Wrote {saved}"]))
+    figures = {name: [one.value, one.low, one.high, *one.long_run] for name, one in point.figures.items()}
+    args.output.give(
+        {"wish": point.wish, "threshold": point.threshold, "prior": point.decision.prior, "figures": figures,
+         "model": saved}
+    )  # fmt: skip
     return 0

@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise import cli
-from equipoise._core.checks import check_choice
-from equipoise._core.files import check_writable, replacing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+JSON = True
 HELP = "draw a figure of the exactly solvable models"
 
 _PREFIX = "_figures_"
@@ -78,21 +77,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from equipoise._core.checks import check_choice
+    from equipoise._core.files import check_writable, replacing
+
     known, experiments = figures(args.model), studies(args.model)
     if args.list or not args.figure:
-        for name, draw in known.items():
-            settings = ", ".join(f"{key}={one.default}" for key, one in signature(draw).parameters.items())
-            caption = (draw.__doc__ or "").strip().splitlines()[0]
-            print(f"{name:>11}  {caption}{f' [{settings}]' if settings else ''}")
-        for name, study in experiments.items():
-            print(f"{name:>11}  an experiment: study {study}")
-        return 0
+        return _list(args, known, experiments)
     wanted = list(known) if "all" in args.figure else args.figure
     for name in wanted:
         check_choice("--figure", name, [*known, *experiments])
         if name in experiments:
             study = experiments[name].split()[0]
-            print(
+            args.output.say(
                 f"Figure {name} is an experiment: study {experiments[name]}. Run it by: equipoise bench run {study}"
             )
     wanted = [name for name in wanted if name in known]
@@ -100,10 +96,35 @@ def run(args: argparse.Namespace) -> int:
 
     matplotlib.use("agg")  # drawn to a file: no window is needed, nor a display
     check_writable(args.out)
+    drawn = []
     for name in wanted:
         path = Path(args.out) / f"theory-{args.model}-figure-{name}.png"
         figure = known[name](**_settings(name, known[name], args.settings))
         with replacing(path) as temporary:
             figure.savefig(temporary, format="png", dpi=130)
-        print(path)
+        args.output.say(str(path))
+        drawn.append({"figure": name, "caption": _caption(known[name]), "file": path})
+    args.output.give(drawn)
     return 0
+
+
+def _list(
+    args: argparse.Namespace, known: dict[str, Callable[..., Figure]], experiments: dict[str, str]
+) -> int:
+    listed: list[dict[str, Any]] = []
+    for name, draw in known.items():
+        settings = {key: one.default for key, one in signature(draw).parameters.items()}
+        listed.append({"figure": name, "caption": _caption(draw), "settings": settings})
+        if not args.output.json:
+            changes = ", ".join(f"{key}={value}" for key, value in settings.items())
+            print(f"{name:>11}  {_caption(draw)}{f' [{changes}]' if changes else ''}")
+    for name, study in experiments.items():
+        listed.append({"figure": name, "study": study})
+        if not args.output.json:
+            print(f"{name:>11}  an experiment: study {study}")
+    args.output.give(listed)
+    return 0
+
+
+def _caption(draw: Callable[..., Figure]) -> str:
+    return (draw.__doc__ or "").strip().splitlines()[0]

@@ -8,11 +8,7 @@ from equipoise.datasets.benchmark import (
     load_imblearn_benchmark,
     load_mvtec_features,
 )
-from equipoise.datasets.binary_images import (
-    BINARY_IMAGE_SETS,
-    find_binary_image_files,
-    load_binary_images,
-)
+from equipoise.datasets.binary_images import find_binary_image_files, load_binary_images
 from equipoise.datasets.cifar import load_cifar10, load_cifar10_lt_indices, load_cifar100
 from equipoise.datasets.dataset import Dataset
 from equipoise.datasets.embedded import (
@@ -21,11 +17,9 @@ from equipoise.datasets.embedded import (
     load_wine_imbalanced,
 )
 from equipoise.datasets.home import data_home
-from equipoise.datasets.idx import read_idx
 from equipoise.datasets.image_files import ImageFiles, find_image_files
 from equipoise.datasets.images import load_fashion_mnist, load_medmnist, load_mnist
 from equipoise.datasets.imbalance import (
-    apportion,
     binary_counts,
     exponential_counts,
     imbalanced_indices,
@@ -36,20 +30,19 @@ from equipoise.datasets.keel import available_keel, load_keel
 from equipoise.datasets.labeled_images import LabeledImages, read_labeled_images
 from equipoise.datasets.mixtures import (
     GaussianMixture,
-    centroids_from_gram,
     gram_matrix,
     make_gaussian_mixture,
     mixture_like,
 )
 from equipoise.datasets.near_copies import describe_near_copies, find_near_copies
-from equipoise.datasets.profiles import PROFILES, Profile, class_counts
+from equipoise.datasets.profiles import PROFILES, class_counts
+from equipoise.datasets.raw_images import find_celeba_hair_files, find_imagenet100_files, load_svhn
 from equipoise.datasets.reading import read_table
 from equipoise.datasets.schema import Column, Schema
 from equipoise.datasets.table import Table
 from equipoise.datasets.teacher_student import TeacherStudent, make_teacher_student
 
 __all__ = [
-    "BINARY_IMAGE_SETS",
     "IMBLEARN_BENCHMARK",
     "PROFILES",
     "AnomalyImages",
@@ -58,23 +51,22 @@ __all__ = [
     "GaussianMixture",
     "ImageFiles",
     "LabeledImages",
-    "Profile",
     "Schema",
     "Table",
     "TeacherStudent",
-    "apportion",
     "available_imblearn_benchmark",
     "available_keel",
     "available_mvtec_features",
     "binary_counts",
-    "centroids_from_gram",
     "class_counts",
     "data_home",
     "describe_near_copies",
     "exponential_counts",
     "find_anomaly_images",
     "find_binary_image_files",
+    "find_celeba_hair_files",
     "find_image_files",
+    "find_imagenet100_files",
     "find_near_copies",
     "gram_matrix",
     "imbalanced_indices",
@@ -90,12 +82,12 @@ __all__ = [
     "load_medmnist",
     "load_mnist",
     "load_mvtec_features",
+    "load_svhn",
     "load_wine_imbalanced",
     "make_gaussian_mixture",
     "make_imbalanced",
     "make_teacher_student",
     "mixture_like",
-    "read_idx",
     "read_labeled_images",
     "read_table",
     "step_counts",

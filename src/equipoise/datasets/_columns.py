@@ -38,13 +38,13 @@ class Column:
 
     Attributes
     ----------
-    name
+    name : str
         As in the header.
-    kind
+    kind : str
         ``"number"``, ``"category"``, ``"text"`` (prose, or texts that are nearly all different) or ``"date"``.
-    dtype
+    dtype : str
         The dtype that it was read with.
-    form
+    form : str
         How its texts are written where it matters: ``"decimal comma"`` or ``"day first"``.
     """
 

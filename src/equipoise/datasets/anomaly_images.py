@@ -16,7 +16,19 @@ _NORMAL = {"good", "ok"}  # MVTec's and BTAD's name
 
 
 class AnomalyImages(NamedTuple):
-    """Pictures on disk; y is 1 for an anomaly; the kind is the folder's name; the split is "train" or "test"."""
+    """Pictures on disk; y is 1 for an anomaly; the kind is the folder's name; the split is "train" or "test".
+
+    Attributes
+    ----------
+    files : ImageFiles
+        The pictures, which are decoded when rows are asked for.
+    y : array of int
+        1 for an anomaly, 0 for a good product.
+    kind : array of str
+        The name of each picture's folder.
+    split : array of str
+        ``"train"`` or ``"test"``.
+    """
 
     files: ImageFiles
     y: npt.NDArray[np.int64]
@@ -39,6 +51,7 @@ def find_anomaly_images(category: PathLike, *, side: int = 224) -> AnomalyImages
     Returns
     -------
     AnomalyImages
+        The pictures with their labels, kinds and splits.
 
     Raises
     ------

@@ -33,6 +33,20 @@ def load_imblearn_benchmark(
 
     The files lie under ``imblearn_benchmark/zenodo`` in the data home. With ``download=True`` the archive is
     fetched from Zenodo by imbalanced-learn if the file is missing.
+
+    Parameters
+    ----------
+    name : str
+        One of ``IMBLEARN_BENCHMARK``.
+    data_home : path, optional
+        The folder of data files; see :func:`~equipoise.datasets.data_home`.
+    download : bool
+        Whether to fetch the archive if the file is missing.
+
+    Returns
+    -------
+    Dataset
+        The table and its labels.
     """
     check_choice("name", name, IMBLEARN_BENCHMARK)
     folder = _benchmark_folder(data_home)
@@ -68,7 +82,18 @@ def _fetch(name: str, folder: Path, *, download: bool) -> Any:
 
 
 def available_imblearn_benchmark(data_home: PathLike | None = None) -> list[str]:
-    """The names whose files are present."""
+    """The names whose files are present.
+
+    Parameters
+    ----------
+    data_home : path, optional
+        The folder of data files; see :func:`~equipoise.datasets.data_home`.
+
+    Returns
+    -------
+    list of str
+        Names that :func:`load_imblearn_benchmark` can load.
+    """
     folder = _benchmark_folder(data_home) / "zenodo"
     return [
         name for i, name in enumerate(IMBLEARN_BENCHMARK, start=1) if (folder / f"x{i}data.npz").is_file()
@@ -79,6 +104,18 @@ def load_mvtec_features(category: str, *, data_home: PathLike | None = None) -> 
     """Anomaly detection on MVTec AD images as 512 ImageNet ResNet-18 features; label 1 is the anomaly.
 
     Reads ``mvtec_features/MVTec-AD_{category}.npz`` (arrays X and y) in the data home.
+
+    Parameters
+    ----------
+    category : str
+        A category of MVTec AD, such as ``"carpet"``.
+    data_home : path, optional
+        The folder of data files; see :func:`~equipoise.datasets.data_home`.
+
+    Returns
+    -------
+    Dataset
+        The features and their labels.
     """
     home = _home(data_home)
     file = f"MVTec-AD_{category}.npz"
@@ -97,7 +134,18 @@ def load_mvtec_features(category: str, *, data_home: PathLike | None = None) -> 
 
 
 def available_mvtec_features(data_home: PathLike | None = None) -> list[str]:
-    """The categories whose files are present."""
+    """The categories whose files are present.
+
+    Parameters
+    ----------
+    data_home : path, optional
+        The folder of data files; see :func:`~equipoise.datasets.data_home`.
+
+    Returns
+    -------
+    list of str
+        Categories that :func:`load_mvtec_features` can load.
+    """
     found = (_home(data_home) / "mvtec_features").rglob("MVTec-AD_*.npz")
     return sorted(path.stem.removeprefix("MVTec-AD_") for path in found)
 

@@ -67,14 +67,18 @@ def load_binary_images(
     split : {"train", "test"}
         The test set is not subsampled.
     beta : {10, 100, 200}
+        The imbalance ratio of the training set.
     seed : int
         Which rare images are kept.
-    pixels, data_home
+    pixels : {"float32", "uint8"}
+        As for :func:`~equipoise.datasets.load_cifar10`.
+    data_home : path, optional
         As for :func:`~equipoise.datasets.load_cifar10`.
 
     Returns
     -------
     Dataset
+        The images with codes 0 and 1.
     """
     known = [key for key, value in BINARY_IMAGE_SETS.items() if value.source.startswith("cifar")]
     chosen = BINARY_IMAGE_SETS[check_choice("name", name, known)]
@@ -107,6 +111,28 @@ def find_binary_image_files(
     pictures of 2019 are listed too, or ``aptos/train.csv`` with ``id_code`` and ``diagnosis``, and the pictures
     anywhere under that folder. A seeded four fifths of each class are training rows, of which the rare class is
     subsampled to 1/β.
+
+    Parameters
+    ----------
+    name : {"melanoma", "aptos"}
+        The set.
+    split : {"train", "test"}
+        The test set is not subsampled.
+    beta : {10, 100, 200}
+        The imbalance ratio of the training set.
+    seed : int
+        Decides the split and which rare pictures are kept.
+    side : int
+        Height and width that pictures are scaled to.
+    data_home : path, optional
+        The folder of data files; see :func:`~equipoise.datasets.data_home`.
+
+    Returns
+    -------
+    ImageFiles
+        The pictures, which are decoded when rows are asked for.
+    array of int
+        Their codes.
 
     Notes
     -----

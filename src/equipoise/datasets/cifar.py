@@ -56,6 +56,22 @@ def load_cifar10(
     x_test, y_test), the original batches ``data_batch_1`` … (unpickled without running any code), or strips
     ``data_batch_1.png`` … with JSON lists of labels. ``download=True`` gets it from OpenML if none is there.
     ``pixels="uint8"`` keeps 0 … 255 in a quarter of the memory; see `Dataset.scaled`.
+
+    Parameters
+    ----------
+    split : {"train", "test"}
+        Which of the two sets.
+    pixels : {"float32", "uint8"}
+        Pixels in [0, 1], or 0 … 255 in a quarter of the memory.
+    data_home : path, optional
+        The folder of data files; see :func:`~equipoise.datasets.data_home`.
+    download : bool
+        Whether to get the set from OpenML if no file is there.
+
+    Returns
+    -------
+    Dataset
+        The images and their labels.
     """
     check_choice("split", split, ["train", "test"])
     home = _home(data_home)
@@ -84,6 +100,20 @@ def load_cifar100(
     Read from what lies anywhere under ``cifar100`` in the data home: ``cifar100.npz`` (arrays x_train, y_train,
     x_test, y_test) or the original files ``train`` and ``test`` of ``cifar-100-python`` (unpickled without running
     any code).
+
+    Parameters
+    ----------
+    split : {"train", "test"}
+        Which of the two sets.
+    pixels : {"float32", "uint8"}
+        Pixels in [0, 1], or 0 … 255 in a quarter of the memory.
+    data_home : path, optional
+        The folder of data files; see :func:`~equipoise.datasets.data_home`.
+
+    Returns
+    -------
+    Dataset
+        The images and their labels.
     """
     check_choice("split", split, ["train", "test"])
     home = _home(data_home)
@@ -101,6 +131,20 @@ def load_cifar10_lt_indices(ratio: int, *, seed: int = 0, data_home: PathLike | 
 
     Reads the array ``exp_ir{ratio}`` of ``cifar10_lt/train_indices_seed{seed}.npz`` in the data home. Without
     a list, ``load_cifar10().imbalanced(counts=class_counts("cifar10-lt-100"), random_state=0)`` draws one.
+
+    Parameters
+    ----------
+    ratio : int
+        The imbalance ratio.
+    seed : int
+        Which list.
+    data_home : path, optional
+        The folder of data files; see :func:`~equipoise.datasets.data_home`.
+
+    Returns
+    -------
+    array of int
+        Row numbers of CIFAR-10's training set.
     """
     ratio, seed = check_integer("ratio", ratio, low=1), check_integer("seed", seed, low=0)
     home = _home(data_home)

@@ -21,6 +21,25 @@ class Dataset:
     (n, channels, height, width), or flat rows with ``image_shape`` set: `images` and `table` give either
     view of the same pixels.
 
+    Attributes
+    ----------
+    X : array
+        The samples, one a row.
+    y : array
+        One label per sample.
+    name : str
+        What to call the set.
+    target_names : tuple of str
+        The names that the labels' codes stand for.
+    feature_names : tuple of str
+        The names of the columns.
+    image_shape : tuple of int, optional
+        Channels, height and width of flat rows that are images.
+    details : mapping
+        Whatever else is known about the set.
+
+    Examples
+    --------
     >>> data = Dataset(np.zeros((3, 4)), np.array([0, 0, 1]), name="tiny", image_shape=(1, 2, 2))
     >>> data.class_counts, data.images.shape, data.table.shape
     ({0: 2, 1: 1}, (3, 1, 2, 2), (3, 4))
@@ -52,7 +71,7 @@ class Dataset:
 
     @property
     def table(self) -> npt.NDArray[Any]:
-        """One flat row a sample."""
+        """One flat row per sample."""
         return self.X.reshape(len(self.X), -1)
 
     @property
@@ -65,18 +84,46 @@ class Dataset:
         return self.X.reshape(len(self.X), *self.image_shape)
 
     def take(self, indices: npt.NDArray[np.int64] | Sequence[int]) -> Dataset:
-        """The rows named by ``indices``, in their order."""
+        """The rows named by ``indices``, in their order.
+
+        Parameters
+        ----------
+        indices : array of int
+            Row numbers.
+
+        Returns
+        -------
+        Dataset
+            The set with only those rows.
+        """
         rows = np.asarray(indices)
         return replace(self, X=self.X[rows], y=self.y[rows])
 
     def scaled(self) -> Dataset:
-        """Pixels 0 … 255 as float32 in [0, 1]; data that are floats already stay as they are."""
+        """Pixels 0 … 255 as float32 in [0, 1]; data that are floats already stay as they are.
+
+        Returns
+        -------
+        Dataset
+            The set with scaled pixels.
+        """
         if self.X.dtype != np.uint8:
             return self
         return replace(self, X=self.X / np.float32(255))
 
     def imbalanced(self, **how: Any) -> Dataset:
-        """A subsample with other class counts; the arguments are those of `make_imbalanced`."""
+        """A subsample with other class counts; the arguments are those of `make_imbalanced`.
+
+        Parameters
+        ----------
+        **how : Any
+            Arguments of :func:`make_imbalanced`.
+
+        Returns
+        -------
+        Dataset
+            The subsample.
+        """
         from equipoise.datasets.imbalance import imbalanced_indices
 
         return self.take(imbalanced_indices(self.y, **how))

@@ -17,6 +17,20 @@ def load_digits_imbalanced(*, random_state: RandomState = 0, **how: Any) -> Data
     ``how`` goes to `make_imbalanced`; the default is ``profile="exponential", ratio=20``.
     Pixels lie in [0, 1].
 
+    Parameters
+    ----------
+    random_state : int, generator or None
+        Which samples are kept.
+    **how : Any
+        Arguments of :func:`make_imbalanced`, instead of the default counts.
+
+    Returns
+    -------
+    Dataset
+        The samples and their labels.
+
+    Examples
+    --------
     >>> list(load_digits_imbalanced().class_counts.values())
     [178, 127, 91, 65, 47, 33, 24, 17, 12, 8]
     """
@@ -35,6 +49,20 @@ def load_digits_imbalanced(*, random_state: RandomState = 0, **how: Any) -> Data
 def load_breast_cancer_imbalanced(*, random_state: RandomState = 0, **how: Any) -> Dataset:
     """Wisconsin breast cancer with malignant (label 1, the positive class) made rare: 357 to 35.
 
+    Parameters
+    ----------
+    random_state : int, generator or None
+        Which samples are kept.
+    **how : Any
+        Arguments of :func:`make_imbalanced`, instead of the default counts.
+
+    Returns
+    -------
+    Dataset
+        The samples and their labels.
+
+    Examples
+    --------
     >>> load_breast_cancer_imbalanced().class_counts
     {0: 357, 1: 35}
     """
@@ -52,6 +80,20 @@ def load_breast_cancer_imbalanced(*, random_state: RandomState = 0, **how: Any) 
 def load_wine_imbalanced(*, random_state: RandomState = 0, **how: Any) -> Dataset:
     """Wine, three cultivars: 59, 26 and 11 samples.
 
+    Parameters
+    ----------
+    random_state : int, generator or None
+        Which samples are kept.
+    **how : Any
+        Arguments of :func:`make_imbalanced`, instead of the default counts.
+
+    Returns
+    -------
+    Dataset
+        The samples and their labels.
+
+    Examples
+    --------
     >>> load_wine_imbalanced().class_counts
     {0: 59, 1: 26, 2: 11}
     """

@@ -1,4 +1,4 @@
-"""A folder of images, one folder a class."""
+"""A folder of images, one folder per class."""
 
 from __future__ import annotations
 

@@ -26,6 +26,18 @@ def data_home(path: PathLike | None = None) -> Path:
 
     The argument, else the environment variable EQUIPOISE_DATA, else ``equipoise`` in the user's cache folder.
 
+    Parameters
+    ----------
+    path : path, optional
+        The folder, if it is not the usual one.
+
+    Returns
+    -------
+    Path
+        The folder.
+
+    Examples
+    --------
     >>> data_home("my/data").as_posix()
     'my/data'
     """

@@ -20,6 +20,16 @@ def read_idx(path: PathLike) -> npt.NDArray[Any]:
     """Read an idx file, gzipped or not (told by its first bytes, not by its name).
 
     A file that is cut off, too long or of another kind raises a ``ValueError`` that names it.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    array
+        The array, of the type and shape that the file declares.
     """
     source = Path(path)
     if not source.is_file():

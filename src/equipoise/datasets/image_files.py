@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from equipoise._core.checks import IntArray, check_integer, check_same_length
+from equipoise._core.checks import IntArray, check_integer
 from equipoise.datasets.folders import SUFFIXES
 from equipoise.datasets.home import PathLike
 
@@ -24,6 +26,7 @@ class ImageFiles:
     Parameters
     ----------
     paths : sequence of paths
+        The files, one a row.
     side : int
         Height and width that pictures are scaled to.
     color : bool
@@ -55,7 +58,18 @@ class ImageFiles:
         return ImageFiles([self.paths[row] for row in chosen], self.side, self.color)
 
     def read(self, rows: npt.ArrayLike) -> npt.NDArray[np.uint8]:
-        """The pixels of some rows, (n, channels, height, width)."""
+        """The pixels of some rows, (n, channels, height, width).
+
+        Parameters
+        ----------
+        rows : array of int
+            Row numbers.
+
+        Returns
+        -------
+        array of uint8
+            The pixels.
+        """
         found = np.asarray(rows, dtype=np.int64)
         out = np.zeros((len(found), *self.shape[1:]), dtype=np.uint8)
         for place, row in enumerate(found.tolist()):
@@ -93,27 +107,34 @@ def find_image_files(
     label: str = "label",
     root: Any = None,
 ) -> tuple[ImageFiles, npt.NDArray[Any]]:
-    """Pictures and their labels, unread: from a folder with one folder for each class, or a table with paths.
+    """Pictures and their labels, unread: a folder with one folder for each class, or a list of paths.
 
     Parameters
     ----------
     source : path
-        A folder ``source/CLASS/…``, or a CSV file.
+        A folder ``source/CLASS/…``, a CSV file, or a JSON file of annotations as iNaturalist has them: ``images``
+        with ``id`` and ``file_name``, ``annotations`` with ``image_id`` and ``category_id``, and, for labels with
+        names, ``categories`` with ``id`` and ``name``.
     side, color : int, bool
         As for :class:`ImageFiles`.
     path, label : str
         Columns of a CSV file.
     root : path, optional
-        What the paths of a CSV file are relative to; by default the file's own folder.
+        What the paths in a file are relative to; by default the file's own folder.
 
     Returns
     -------
-    ImageFiles, array of labels
+    ImageFiles
+        The pictures.
+    array
+        Their labels.
 
     Raises
     ------
     FileNotFoundError
-        If a file that the table names is missing; the message names the first.
+        If a file that the list names is missing; the message names the first.
+    ValueError
+        If a column, or a part of the annotations, is missing, or an image has several labels.
     """
     place = Path(source)
     if place.is_dir():
@@ -126,6 +147,17 @@ def find_image_files(
             )
         labels: npt.NDArray[Any] = np.array([name for name, _ in named], dtype=object)
         return ImageFiles([file for _, file in named], side, color), labels
+    names, labels = _annotated(place) if place.suffix == ".json" else _listed(place, path, label)
+    base = place.parent if root is None else Path(root)
+    files = [base / name for name in names]
+    absent = next((file for file in files if not file.is_file()), None)
+    if absent is not None:
+        raise FileNotFoundError(f"no such file: {absent}, which {place} names")
+    return ImageFiles(files, side, color), labels
+
+
+def _listed(place: Path, path: str, label: str) -> tuple[list[str], npt.NDArray[Any]]:
+    """Paths and labels from the columns of a table."""
     from equipoise.datasets.reading import read_frame
 
     frame = read_frame(place)
@@ -134,14 +166,28 @@ def find_image_files(
             raise ValueError(
                 f"{place} has no column {column!r}; its columns are {', '.join(map(str, frame.columns))}"
             )
-    base = place.parent if root is None else Path(root)
-    files = [base / str(name) for name in frame[path]]
-    absent = next((file for file in files if not file.is_file()), None)
-    if absent is not None:
-        raise FileNotFoundError(f"no such file: {absent}, which {place} names")
-    labels = frame[label].to_numpy()
-    check_same_length(paths=files, labels=labels)
-    return ImageFiles(files, side, color), labels
+    return [str(name) for name in frame[path]], frame[label].to_numpy()
+
+
+def _annotated(place: Path) -> tuple[list[str], npt.NDArray[Any]]:
+    """Paths and labels from annotations in the layout of COCO, with one label for an image."""
+    try:
+        found = json.loads(place.read_text(encoding="utf-8"))
+        images = {image["id"]: str(image["file_name"]) for image in found["images"]}
+        names = {one["id"]: str(one["name"]) for one in found.get("categories", ())}
+        marks = [(mark["image_id"], mark["category_id"]) for mark in found["annotations"]]
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
+        wanted = "'images' (id, file_name) and 'annotations' (image_id, category_id)"
+        raise ValueError(f"{place} must hold {wanted}; reading it failed with {error!r}") from None
+    counted = Counter(image for image, _ in marks)
+    odd = next((image for image, _ in marks if counted[image] > 1 or image not in images), None)
+    if odd is not None:
+        listed = "" if odd in images else ", which it does not list"
+        raise ValueError(f"{place} must label each image once, got {counted[odd]} of image {odd!r}{listed}")
+    if not marks:
+        raise ValueError(f"{place} must label at least one image, got none")
+    labels = np.array([names.get(category, category) for _, category in marks], dtype=object)
+    return [images[image] for image, _ in marks], labels
 
 
 def _pictures(folder: Path) -> list[Path]:

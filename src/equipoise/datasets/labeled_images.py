@@ -1,4 +1,4 @@
-"""Images with class labels from whatever holds them: idx files, an npz, or one folder of images a class.
+"""Images with class labels from whatever holds them: idx files, an npz, or one folder of images per class.
 
 Every image is kept as it is; only ``size`` scales. What is wrong ends in a sentence that names the file.
 """
@@ -28,7 +28,19 @@ _NPZ_PAIRS += [("x_train", "y_train"), ("train_images", "train_labels")]
 
 @dataclass(frozen=True)
 class LabeledImages:
-    """Images (n, channels, height, width), a class code for each, and the names that the codes stand for."""
+    """Images (n, channels, height, width), a class code for each, and the names that the codes stand for.
+
+    Attributes
+    ----------
+    images : array of shape (n, channels, height, width)
+        The pixels.
+    codes : array of int
+        The class code of each image.
+    classes : tuple of str
+        The names that the codes stand for.
+    name : str
+        Where the images came from.
+    """
 
     images: Pixels
     codes: IntArray
@@ -37,14 +49,17 @@ class LabeledImages:
 
     @property
     def counts(self) -> IntArray:
+        """The number of images of each class."""
         return np.bincount(self.codes, minlength=len(self.classes))
 
     @property
     def labels(self) -> npt.NDArray[Any]:
+        """The name of each image's class."""
         return np.array(self.classes)[self.codes]
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Channels, height and width of one image."""
         return tuple(int(side) for side in self.images.shape[1:])
 
     @property
@@ -77,19 +92,29 @@ def read_labeled_images(
 
     Parameters
     ----------
-    path
+    path : path
         An idx file of images (its labels lie beside it under MNIST's names, or in ``labels``) or a folder with
-        such a pair; an ``.npz`` with images ``X`` and labels ``y``; or a folder with one folder of images a class.
-    labels
+        such a pair; an ``.npz`` with images ``X`` and labels ``y``; or a folder with a folder of images per class.
+    labels : path, optional
         The idx file of the labels, if its name does not follow from that of the images.
-    size
-        Scale all images to this many pixels a side. Without it they must all have one size already.
-    classes
+    size : int, optional
+        Scale all images to this many pixels per side. Without it they must all have one size already.
+    classes : sequence or mapping of str, optional
         Only these; a mapping gives them other names. Codes follow the sorted names, as in scikit-learn.
-    limit
+    limit : int or mapping, optional
         Keep at most so many images of each class, drawn at random; a mapping limits single classes.
-    seed
+    seed : int
         Of the draw. A smaller limit gives a subset of a larger one.
+
+    Returns
+    -------
+    LabeledImages
+        The images that were kept, with their classes.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is nothing at ``path``.
     """
     source = Path(path)
     if not source.exists():
@@ -123,7 +148,7 @@ def read_images(path: PathLike, *, size: int | None = None) -> Pixels:
     path
         The file, or the folder (and all folders in it).
     size
-        Scale all images to this many pixels a side.
+        Scale all images to this many pixels per side.
 
     Returns
     -------

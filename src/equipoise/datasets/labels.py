@@ -20,7 +20,7 @@ def code_labels(
     Parameters
     ----------
     values
-        One label a row.
+        One label per row.
     name
         The name of the target, for messages.
     positive

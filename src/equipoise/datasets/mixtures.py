@@ -27,13 +27,16 @@ from equipoise.datasets.imbalance import apportion
 
 @dataclass(frozen=True)
 class GaussianMixture:
-    """P(x) = Σ_c b_c N(x; m_c, σ_c² I) (Eq 5): isotropic classes, one component a class.
+    """P(x) = Σ_c b_c N(x; m_c, σ_c² I) (Eq 5): isotropic classes, one component per class.
 
     Parameters
     ----------
-    centroids : m_c, one row a class
-    variances : σ_c²
-    weights : b_c, sum 1
+    centroids : array of shape (classes, features)
+        m_c, one row per class.
+    variances : array of shape (classes,)
+        σ_c², one a class.
+    weights : array of shape (classes,)
+        b_c, which sum to 1.
 
     Examples
     --------
@@ -61,6 +64,7 @@ class GaussianMixture:
 
     @property
     def n_features(self) -> int:
+        """The number N of features."""
         return int(self.centroids.shape[1])
 
     @property
@@ -69,7 +73,22 @@ class GaussianMixture:
         return self.centroids @ self.centroids.T / self.n_features
 
     def sample(self, n_samples: int, *, exact: bool = True, random_state: RandomState = None) -> Dataset:
-        """Draw samples, rows shuffled; ``exact`` fixes the class counts at b_c·n, else labels are drawn."""
+        """Draw samples, rows shuffled; ``exact`` fixes the class counts at b_c·n, else labels are drawn.
+
+        Parameters
+        ----------
+        n_samples : int
+            The number of samples.
+        exact : bool
+            Whether the class counts are fixed at the shares; otherwise each label is drawn.
+        random_state : int, generator or None
+            The source of randomness.
+
+        Returns
+        -------
+        Dataset
+            The samples and their classes.
+        """
         n_samples = check_integer("n_samples", n_samples, low=1)
         rng = as_generator(random_state)
         n_classes = len(self.weights)
@@ -95,6 +114,29 @@ def make_gaussian_mixture(
     ``gram`` is the identity by default: orthogonal centroids of length √N, the paper's baseline. Use
     `gram_matrix` to write it in norms and cosines; a gram matrix of zeros puts all classes at the origin.
     ``weights`` are equal by default.
+
+    Parameters
+    ----------
+    n_features : int
+        The number N of features.
+    variances : array of shape (classes,)
+        σ_c², one a class.
+    weights : array of shape (classes,), optional
+        The class shares b_c; equal by default.
+    gram : array of shape (classes, classes), optional
+        The inner products of the centroids over N; the identity by default.
+    random_state : int, generator or None
+        The source of randomness.
+
+    Returns
+    -------
+    GaussianMixture
+        The mixture.
+
+    Examples
+    --------
+    >>> make_gaussian_mixture(10, variances=[0.5, 0.25], random_state=0).centroids.shape
+    (2, 10)
     """
     n_features = check_integer("n_features", n_features, low=1)
     variances = np.atleast_1d(check_positive("variances", variances))
@@ -114,6 +156,24 @@ def mixture_like(
     What the comparison of random features with trained networks needs (Result 4, Fig 6). Inner products are
     kept per dimension, so ``n_features`` may differ from that of ``X``; class c is the c-th sorted label.
 
+    Parameters
+    ----------
+    X : array of shape (samples, …)
+        The data; images are flattened.
+    y : array of shape (samples,)
+        One label per sample.
+    n_features : int, optional
+        The number of features of the mixture; by default that of the data.
+    random_state : int, generator or None
+        The source of randomness.
+
+    Returns
+    -------
+    GaussianMixture
+        The mixture.
+
+    Examples
+    --------
     >>> data = make_gaussian_mixture(400, variances=[0.5, 0.1], random_state=0).sample(2000, random_state=0)
     >>> mixture_like(data.X, data.y, n_features=50, random_state=0).variances.round(2)
     array([0.5, 0.1])
@@ -142,6 +202,22 @@ def centroids_from_gram(
 
     With G = V diag(λ) Vᵀ and a random orthonormal frame Q, the rows of V diag(√λ) Qᵀ have Gram matrix G.
 
+    Parameters
+    ----------
+    gram : array of shape (classes, classes)
+        The inner products: symmetric, with no negative eigenvalue.
+    n_features : int
+        The length of the vectors.
+    random_state : int, generator or None
+        The source of randomness.
+
+    Returns
+    -------
+    array of shape (classes, features)
+        The vectors.
+
+    Examples
+    --------
     >>> m = centroids_from_gram([[4, 1], [1, 1]], 30, random_state=0)
     >>> (m @ m.T).round(12)
     array([[4., 1.],
@@ -168,6 +244,20 @@ def centroids_from_gram(
 def gram_matrix(norms: npt.ArrayLike, cosines: npt.ArrayLike = 0.0) -> FloatArray:
     """Inner products from norms and cosines: one cosine for all pairs, or a matrix of them.
 
+    Parameters
+    ----------
+    norms : array of shape (classes,)
+        The lengths.
+    cosines : float or array of shape (classes, classes)
+        The cosines between them; the diagonal is taken as 1.
+
+    Returns
+    -------
+    array of shape (classes, classes)
+        The inner products.
+
+    Examples
+    --------
     >>> gram_matrix([1, 2], 0.5)
     array([[1., 1.],
            [1., 4.]])

@@ -35,9 +35,9 @@ def find_near_copies(table: Table, *, random_state: RandomState = 0) -> IntArray
 
     Parameters
     ----------
-    table
+    table : Table
         The rows; labels are not used.
-    random_state
+    random_state : int, generator or None
         Seed of the rows that are looked at.
 
     Returns
@@ -73,7 +73,20 @@ def find_near_copies(table: Table, *, random_state: RandomState = 0) -> IntArray
 
 
 def describe_near_copies(table: Table, groups: IntArray) -> str:
-    """A sentence about the groups that :func:`find_near_copies` found, and the column that names them."""
+    """A sentence about the groups that :func:`find_near_copies` found, and the column that names them.
+
+    Parameters
+    ----------
+    table : Table
+        The table that was searched.
+    groups : array of int
+        The group of each row, from :func:`find_near_copies`.
+
+    Returns
+    -------
+    str
+        The sentence.
+    """
     check_type("table", table, Table)
     groups = np.asarray(groups)
     if groups.dtype.kind not in "iu" or groups.shape != table.y.shape:

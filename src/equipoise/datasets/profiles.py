@@ -21,7 +21,19 @@ _LIEBERMAN = "Lieberman et al., Training over a Distribution of Hyperparameters,
 
 @dataclass(frozen=True)
 class Profile:
-    """Class counts of a published experiment, from class 0 on. Empty where the paper has no such split."""
+    """Class counts of a published experiment, from class 0 on. Empty where the paper has no such split.
+
+    Attributes
+    ----------
+    source : str
+        The paper and its table.
+    train : tuple of int
+        The counts of the training set.
+    balanced_test : tuple of int
+        The counts of the balanced test set.
+    imbalanced_test : tuple of int
+        The counts of the imbalanced test set.
+    """
 
     source: str
     train: tuple[int, ...]
@@ -108,6 +120,25 @@ def class_counts(name: str, split: Split = "train") -> IntArray:
 
     ``"cifar10-lt-100"`` is the common CIFAR-10-LT; a last part names a paper's own version.
 
+    Parameters
+    ----------
+    name : str
+        One of ``PROFILES``.
+    split : {"train", "balanced_test", "imbalanced_test"}
+        Which of the paper's sets.
+
+    Returns
+    -------
+    array of int
+        The counts, from class 0 on.
+
+    Raises
+    ------
+    ValueError
+        If the paper has no such split.
+
+    Examples
+    --------
     >>> class_counts("mnist-mondal")
     array([4000, 2000, 1000,  750,  500,  350,  200,  100,   60,   40])
     >>> int(class_counts("cifar100-lt-100-wu").sum())

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from equipoise._core.files import existing
 from equipoise.datasets._csv import read_csv
 from equipoise.datasets._parquet import SUFFIXES, ParquetTable, parquet_parts
 from equipoise.datasets.home import load_npz
@@ -42,22 +43,33 @@ def read_table(
 
     Parameters
     ----------
-    path
+    path : path
         A ``.csv`` (also ``.tsv``, ``.txt``, gzipped), ``.parquet`` or ``.npz`` file, a folder of Parquet parts,
         or a folder with one folder of images for each class.
-    target
+    target : str, optional
         The column (or the array of an npz) with the labels. Not needed for images, nor for an npz with ``y``.
-    positive, group, time, id, drop, keep_values
-        As in :meth:`equipoise.datasets.Table.from_frame`.
-    encoding
+    positive : label, optional
+        The label to find; by default the rarer one of two.
+    group : str, optional
+        The column that says which rows belong together.
+    time : str, optional
+        The column that says when a row was recorded.
+    id : str, optional
+        The column that names the rows.
+    drop : collection of str
+        Other columns that must not be learned from.
+    keep_values : collection of str
+        Columns of numbers that costs by row need.
+    encoding : str
         The encoding of a text file.
-    memory
+    memory : str or int, optional
         ``"2GiB"`` or bytes: Parquet parts are then never in memory together. The table is a sample that keeps
         all rare rows and knows the counts of all; the advisor's boosted models still see all rows.
 
     Returns
     -------
     Table
+        The rows, their labels, and notes on what was left out.
 
     Raises
     ------
@@ -71,7 +83,7 @@ def read_table(
     >>> table = read_table("credit.csv", "default", id="loan", time="granted")  # doctest: +SKIP
     >>> table.counts  # doctest: +SKIP
     """
-    source = _existing(path)
+    source = existing(path)
     special: dict[str, Any] = {"group": group, "time": time, "id": id}
     others: dict[str, Any] = {"drop": drop, "keep_values": keep_values}
     if source.is_dir() and not parquet_parts(source):
@@ -96,7 +108,7 @@ def read_table(
 
 def read_frame(path: str | PathLike[str], *, encoding: str = "utf-8") -> pd.DataFrame:
     """All columns of a CSV or Parquet table; duplicate names, ragged rows and wrong encodings are refused."""
-    source = _existing(path)
+    source = existing(path)
     if _is_parquet(source):
         parts = ParquetTable(source)
         refuse_duplicates(parts.names)
@@ -106,7 +118,7 @@ def read_frame(path: str | PathLike[str], *, encoding: str = "utf-8") -> pd.Data
 
 def read_frames(path: str | PathLike[str], *, encoding: str = "utf-8") -> Iterator[pd.DataFrame]:
     """All columns of a CSV at once, or of Parquet a part at a time."""
-    source = _existing(path)
+    source = existing(path)
     if not _is_parquet(source):
         yield read_csv(source, encoding)
         return
@@ -114,15 +126,6 @@ def read_frames(path: str | PathLike[str], *, encoding: str = "utf-8") -> Iterat
     refuse_duplicates(parts.names)
     for part in parts.parts():
         yield part.read()
-
-
-def _existing(path: str | PathLike[str]) -> Path:
-    source = Path(path)
-    if not source.exists():
-        raise FileNotFoundError(f"no such file or folder: {source}")
-    if source.is_file() and source.stat().st_size == 0:
-        raise ValueError(f"{source} is empty: nothing to learn from")
-    return source
 
 
 def _is_parquet(source: Path) -> bool:

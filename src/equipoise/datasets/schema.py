@@ -22,6 +22,11 @@ _EXACT_IN_FLOAT32 = frozenset(["float32", "float16", "bool", "int8", "uint8", "i
 class Schema:
     """The columns that a model takes.
 
+    Attributes
+    ----------
+    columns : tuple of Column
+        The columns, in their order.
+
     Examples
     --------
     >>> table = pd.DataFrame({"age": [31, 40], "town": ["Ulm", "Bonn"], "gap": [None, None]})
@@ -40,7 +45,20 @@ class Schema:
 
     @classmethod
     def of_numbers(cls, names: Iterable[str], dtype: str = "float64") -> Schema:
-        """A schema for columns that are all numbers."""
+        """A schema for columns that are all numbers.
+
+        Parameters
+        ----------
+        names : iterable of str
+            The names of the columns.
+        dtype : str
+            Their type.
+
+        Returns
+        -------
+        Schema
+            The schema.
+        """
         return cls(tuple(Column(str(name), "number", dtype) for name in names))
 
     @property
@@ -69,7 +87,7 @@ class Schema:
 
         Parameters
         ----------
-        rows
+        rows : DataFrame or array
             A table with at least these columns, in any order, or an array with as many columns.
 
         Returns
@@ -108,17 +126,45 @@ class Schema:
         return self.convert(pd.DataFrame(array, columns=list(self.names)).infer_objects())
 
     def unknown(self, names: Iterable[str]) -> list[str]:
-        """Columns that the model does not use."""
+        """Columns that the model does not use.
+
+        Parameters
+        ----------
+        names : iterable of str
+            Names of columns.
+
+        Returns
+        -------
+        list of str
+            Those that the schema does not have.
+        """
         known = set(self.names)
         return [name for name in names if name not in known]
 
     def to_json(self) -> list[dict[str, str]]:
-        """Plain values for a file."""
+        """Plain values for a file.
+
+        Returns
+        -------
+        list of dict
+            The fields of each column.
+        """
         return [asdict(c) for c in self.columns]
 
     @classmethod
     def from_json(cls, saved: Iterable[Mapping[str, str]]) -> Schema:
-        """The schema that :meth:`to_json` wrote."""
+        """The schema that :meth:`to_json` wrote.
+
+        Parameters
+        ----------
+        saved : iterable of mapping
+            The fields of each column.
+
+        Returns
+        -------
+        Schema
+            The schema.
+        """
         return cls(tuple(Column(**dict(c)) for c in saved))
 
 

@@ -23,33 +23,33 @@ class Table:
 
     Attributes
     ----------
-    X
+    X : array or DataFrame
         A float array if all columns are numbers (``float32`` if no column is more precise than that, otherwise
         ``float64``), else a DataFrame of floats and texts. Missing numbers are NaN, missing texts
         ``"(missing)"``; dates are seconds since 1970.
-    y
+    y : array of int
         Class codes. With two classes, 1 is the positive one.
-    classes
+    classes : tuple
         Labels by code.
-    schema
+    schema : Schema
         The columns of ``X``; it converts later rows to the same form.
-    name, target
+    name, target : str
         What the table and the column with the labels are called.
-    notes
+    notes : tuple of str
         Sentences about what was left out, merged or read in a special way.
-    image_shape
+    image_shape : tuple of int, optional
         Height, width and channels where the columns are pixels.
-    groups
+    groups : array of int, optional
         A code for each row that is equal for rows that belong together (one patient, one customer).
-    time
+    time : array, optional
         A number for each row that grows with time.
-    ids
+    ids : array, optional
         What a row is called; predictions carry it.
-    row_values
+    row_values : mapping
         Columns kept for costs by row, such as an amount.
-    class_totals
+    class_totals : array of int, optional
         Where the rows are a sample: how many rows of each class there are in all.
-    parts
+    parts : Any
         Where the rows are a sample of files: what reads all of them, part by part.
 
     Examples
@@ -125,16 +125,49 @@ class Table:
         return self.n_classes - 1 - int(self.counts[::-1].argmin())
 
     def label(self, code: int) -> str:
-        """The label of a class, in quotation marks."""
+        """The label of a class, in quotation marks.
+
+        Parameters
+        ----------
+        code : int
+            The class code.
+
+        Returns
+        -------
+        str
+            The label.
+        """
         return f"“{self.classes[code]}”"
 
     def rows(self, index: npt.ArrayLike) -> Any:
-        """The rows of ``X`` named by ``index``, as an array or a DataFrame."""
+        """The rows of ``X`` named by ``index``, as an array or a DataFrame.
+
+        Parameters
+        ----------
+        index : array
+            Row numbers, or a mask.
+
+        Returns
+        -------
+        array or DataFrame
+            The rows.
+        """
         chosen = np.asarray(index)
         return self.X.iloc[chosen] if isinstance(self.X, pd.DataFrame) else self.X[chosen]
 
     def take(self, index: npt.ArrayLike) -> Table:
-        """The table with only the rows named by ``index`` (numbers or a mask), in their order."""
+        """The table with only the rows named by ``index`` (numbers or a mask), in their order.
+
+        Parameters
+        ----------
+        index : array
+            Row numbers, or a mask.
+
+        Returns
+        -------
+        Table
+            The table with only those rows.
+        """
         chosen = np.asarray(index)
         if chosen.dtype == bool:
             chosen = np.flatnonzero(chosen)
@@ -155,16 +188,43 @@ class Table:
         )
 
     def with_positive(self, positive: Any) -> Table:
-        """The question "is it ``positive`` or not?" about the same rows."""
+        """The question "is it ``positive`` or not?" about the same rows.
+
+        Parameters
+        ----------
+        positive : label
+            The label to find.
+
+        Returns
+        -------
+        Table
+            The table with two classes: other, and ``positive``.
+        """
         y, classes = choose_positive(self.y, self.classes, positive)
         return replace(self, y=y, classes=classes, class_totals=None)
 
     def with_notes(self, *notes: str) -> Table:
-        """The table with more notes."""
+        """The table with more notes.
+
+        Parameters
+        ----------
+        *notes : str
+            Sentences to add.
+
+        Returns
+        -------
+        Table
+            The table with the notes.
+        """
         return replace(self, notes=(*self.notes, *notes))
 
     def check_classes(self, least: int = 4) -> None:
         """Refuse a class with fewer than ``least`` rows, which folds could not hold.
+
+        Parameters
+        ----------
+        least : int
+            The fewest rows that a class may have.
 
         Raises
         ------
@@ -197,26 +257,27 @@ class Table:
 
         Parameters
         ----------
-        frame
+        frame : DataFrame
             One row for each thing to classify.
-        target
+        target : str, optional
             The column with the labels. Rows without a label are left out.
-        positive
+        positive : label, optional
             The label to find. By default the rarer one of two; with many labels the question becomes
             "this one or another?".
-        group, time, id
+        group, time, id : str, optional
             Columns that say which rows belong together, when a row was recorded, and what it is called. They
             are not learned from.
-        drop
+        drop : collection of str
             Other columns that must not be learned from.
-        keep_values
+        keep_values : collection of str
             Columns of numbers that costs by row need. They are learned from, too.
-        name
+        name : str
             What to call the table.
 
         Returns
         -------
         Table
+            The table.
 
         Raises
         ------
@@ -249,22 +310,23 @@ class Table:
 
         Parameters
         ----------
-        X
+        X : array or DataFrame
             An array (all columns are kept), or a DataFrame, whose columns are read as :meth:`from_frame` does.
-        y
-            One label a row.
-        positive
+        y : array
+            One label per row.
+        positive : label, optional
             As in :meth:`from_frame`.
-        groups, time
-            One value a row, equal for rows that belong together; one value a row that grows with time.
-        names
+        groups, time : array, optional
+            One value per row, equal for rows that belong together; one value per row that grows with time.
+        names : sequence of str, optional
             Names of an array's columns.
-        name, target
+        name, target : str
             What to call the table and its labels.
 
         Returns
         -------
         Table
+            The table.
         """
         if hasattr(X, "toarray"):
             raise TypeError("X must be dense, got a sparse matrix: use X.toarray() if it fits into memory")

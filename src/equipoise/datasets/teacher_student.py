@@ -28,8 +28,10 @@ class TeacherStudent:
 
     Parameters
     ----------
-    weights : w⁰; its length is set to √N
-    bias : b₀
+    weights : array of shape (features,)
+        w⁰; its length is set to √N.
+    bias : float
+        b₀.
 
     Examples
     --------
@@ -53,6 +55,7 @@ class TeacherStudent:
 
     @property
     def n_features(self) -> int:
+        """The number N of features."""
         return int(self.weights.size)
 
     @property
@@ -61,7 +64,22 @@ class TeacherStudent:
         return float(ndtr(self.bias))
 
     def sample_train(self, n_samples: int, fraction: float, random_state: RandomState = None) -> Dataset:
-        """A training set with exactly round(fraction · n_samples) anomalies, rows shuffled (Eq 4)."""
+        """A training set with exactly round(fraction · n_samples) anomalies, rows shuffled (Eq 4).
+
+        Parameters
+        ----------
+        n_samples : int
+            The number of samples.
+        fraction : float
+            The share ρ_train of anomalies.
+        random_state : int, generator or None
+            The source of randomness.
+
+        Returns
+        -------
+        Dataset
+            The samples with their labels, 1 for an anomaly.
+        """
         n_samples = check_integer("n_samples", n_samples, low=1)
         n_anomalies = round(float(check_fraction("fraction", fraction)) * n_samples)
         rng = as_generator(random_state)
@@ -75,6 +93,20 @@ class TeacherStudent:
         """Independent samples, each an anomaly with probability ``fraction`` (Eq 6).
 
         ``None`` is the intrinsic fraction: the plain Gaussian population.
+
+        Parameters
+        ----------
+        n_samples : int
+            The number of samples.
+        fraction : float, optional
+            The share ρ_test of anomalies.
+        random_state : int, generator or None
+            The source of randomness.
+
+        Returns
+        -------
+        Dataset
+            The samples with their labels, 1 for an anomaly.
         """
         n_samples = check_integer("n_samples", n_samples, low=1)
         share = self.intrinsic_fraction if fraction is None else float(check_fraction("fraction", fraction))
@@ -82,7 +114,18 @@ class TeacherStudent:
         return self._sample((rng.random(n_samples) < share).astype(np.int64), rng, "teacher-student test")
 
     def label(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """The teacher's labels (Eq 2), 1 for +1 and 0 for −1."""
+        """The teacher's labels (Eq 2), 1 for +1 and 0 for −1.
+
+        Parameters
+        ----------
+        X : array of shape (samples, features)
+            The samples.
+
+        Returns
+        -------
+        array of int
+            The labels.
+        """
         return (self._projection(check_array("X", X)) + self.bias > 0).astype(np.int64)
 
     def _projection(self, X: FloatArray) -> FloatArray:
@@ -98,7 +141,27 @@ class TeacherStudent:
 
 
 def make_teacher_student(n_features: int, *, bias: float, random_state: RandomState = None) -> TeacherStudent:
-    """A teacher whose weights are uniform on the sphere of radius √N."""
+    """A teacher whose weights are uniform on the sphere of radius √N.
+
+    Parameters
+    ----------
+    n_features : int
+        The number N of features.
+    bias : float
+        b₀; negative where anomalies are rare.
+    random_state : int, generator or None
+        The source of randomness.
+
+    Returns
+    -------
+    TeacherStudent
+        The teacher.
+
+    Examples
+    --------
+    >>> make_teacher_student(50, bias=-1.0, random_state=0).n_features
+    50
+    """
     n_features = check_integer("n_features", n_features, low=1)
     return TeacherStudent(as_generator(random_state).standard_normal(n_features), bias)
 

@@ -40,7 +40,23 @@ class Answer:
 
 @dataclass(frozen=True)
 class Finding:
-    """An answer with its sentence and its pictures."""
+    """An answer with its sentence and its pictures.
+
+    Attributes
+    ----------
+    slug : str
+        The short name of the question, out of :func:`~equipoise.diagnosis.question_names`.
+    question : str
+        The question in words.
+    answer : str
+        The answer in words.
+    level : {"good", "note", "warning"}
+        How much it should worry.
+    values : mapping
+        The numbers behind the answer.
+    blocks : sequence of Block
+        Figures and tables for a report.
+    """
 
     slug: str
     question: str
@@ -52,43 +68,96 @@ class Finding:
 
 @dataclass(frozen=True)
 class Sample:
-    """The table to ask about, and the seed that every question draws its own stream from."""
+    """The table to ask about, and the seed that every question draws its own stream from.
+
+    Attributes
+    ----------
+    table : Table
+        The table to ask about.
+    seed : int
+        The seed of all questions together.
+    """
 
     table: Table
     seed: int = 0
 
     @property
     def X(self) -> Any:
+        """The rows: an array or a DataFrame."""
         return self.table.X
 
     @property
     def y(self) -> IntArray:
+        """The class code of each row."""
         return self.table.y
 
     @property
     def classes(self) -> tuple[Any, ...]:
+        """The labels, in the order of their codes."""
         return self.table.classes
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
         return self.table.schema.names
 
     @property
     def counts(self) -> IntArray:
+        """The number of rows of each class."""
         return self.table.counts
 
     @property
     def rare(self) -> int:
+        """The code of the rarest class."""
         return self.table.rare
 
     def label(self, code: int) -> str:
+        """The label of a class, in quotation marks.
+
+        Parameters
+        ----------
+        code : int
+            The class code.
+
+        Returns
+        -------
+        str
+            The label.
+        """
         return self.table.label(code)
 
     def random(self, name: str) -> np.random.Generator:
+        """A stream of random numbers of a question's own, the same for the same seed and name.
+
+        Parameters
+        ----------
+        name : str
+            The name of the stream.
+
+        Returns
+        -------
+        numpy.random.Generator
+            The stream.
+        """
         return as_generator(derive_seed(self.seed, name))
 
     def rows(self, most: int, name: str = "rows", least: int = 0) -> IntArray:
-        """At most ``most`` row numbers, stratified, with at least ``least`` of each class where it has them."""
+        """At most ``most`` row numbers, stratified, with at least ``least`` of each class where it has them.
+
+        Parameters
+        ----------
+        most : int
+            How many rows to take about.
+        name : str
+            The name of the random stream that draws them.
+        least : int
+            How many rows of each class to take at least, where it has them.
+
+        Returns
+        -------
+        array of int
+            The row numbers, sorted.
+        """
         if len(self.y) <= most:
             return np.arange(len(self.y))
         rng = self.random(name)
@@ -100,7 +169,18 @@ class Sample:
         return np.sort(np.concatenate(keep))
 
     def encoded(self, rows: IntArray) -> FloatArray:
-        """Those rows as numbers on one scale: median for missing, one-hot for the commonest categories."""
+        """Those rows as numbers on one scale: median for missing, one-hot for the commonest categories.
+
+        Parameters
+        ----------
+        rows : array of int
+            The row numbers.
+
+        Returns
+        -------
+        array of shape (rows, features)
+            The numbers.
+        """
         part = self.table.rows(rows)
         if not isinstance(part, pd.DataFrame):
             return standardize(np.asarray(part, dtype=np.float64))

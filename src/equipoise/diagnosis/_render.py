@@ -1,4 +1,4 @@
-"""The sentences and figures of the diagnosis: one function a question, from its numbers to words and blocks."""
+"""The sentences and figures of the diagnosis: one function per question, from its numbers to words and blocks."""
 
 from __future__ import annotations
 

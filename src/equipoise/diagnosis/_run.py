@@ -25,7 +25,15 @@ from equipoise.report import Block, Note, Section
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """All findings, as a section of a report or as plain values."""
+    """All findings, as a section of a report or as plain values.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+        The answers, in the order of the questions.
+    left_out : tuple of str
+        The questions that there was no time for.
+    """
 
     findings: tuple[Finding, ...]
     left_out: tuple[str, ...] = ()
@@ -34,7 +42,13 @@ class Diagnosis:
         return next(f for f in self.findings if f.slug == slug)
 
     def section(self) -> Section:
-        """Each question with its answer and its pictures."""
+        """Each question with its answer and its pictures.
+
+        Returns
+        -------
+        Section
+            A section for a :class:`~equipoise.report.Report`.
+        """
         blocks: list[Block] = []
         for finding in self.findings:
             blocks.append(Note(finding.answer, finding.level, finding.question))
@@ -45,9 +59,17 @@ class Diagnosis:
 
     @property
     def warnings(self) -> list[Finding]:
+        """The findings whose level is ``"warning"``."""
         return [f for f in self.findings if f.level == "warning"]
 
     def to_json(self) -> list[dict[str, Any]]:
+        """The findings as plain values, without figures.
+
+        Returns
+        -------
+        list of dict
+            A ``slug``, ``question``, ``answer``, ``level`` and ``values`` for each finding.
+        """
         return [
             {"slug": f.slug, "question": f.question, "answer": f.answer, "level": f.level, "values": f.values}
             for f in self.findings
@@ -62,7 +84,13 @@ def _questions() -> dict[str, ModuleType]:
 
 
 def question_names() -> list[str]:
-    """The questions that a diagnosis asks, in order."""
+    """The questions that a diagnosis asks, in order.
+
+    Returns
+    -------
+    list of str
+        The names, as :func:`diagnose` takes them.
+    """
     return list(_questions())
 
 
@@ -80,20 +108,41 @@ def diagnose(
 
     Parameters
     ----------
-    X, y
-        Rows (array or DataFrame) and labels, or a :class:`~equipoise.datasets.Table` alone.
-    positive
+    X : array, DataFrame or Table
+        The rows, or a :class:`~equipoise.datasets.Table` with rows and labels.
+    y : array, optional
+        The labels; not needed for a table.
+    positive : label, optional
         The label to find; with many classes the question becomes "this one or another?".
-    questions
+    questions : iterable of str, optional
         Names out of :func:`question_names`; all by default.
-    seconds
+    seconds : float
         Questions that would take longer than this together are left out, the slow ones first, and named.
-    random_state, verbose
-        Seed of the subsamples that the costly questions work on; whether to show a bar.
+    random_state : int, generator or None
+        The seed of the subsamples that the costly questions work on.
+    verbose : bool, optional
+        Whether to show a progress bar; by default if somebody is looking.
+
+    Returns
+    -------
+    Diagnosis
+        The findings, and the questions that were left out.
+
+    Raises
+    ------
+    ValueError
+        If a question is not known or the labels have fewer than two classes.
 
     Notes
     -----
     A question that fails is answered by a note that says so; the others go on.
+
+    Examples
+    --------
+    >>> from equipoise.datasets import load_wine_imbalanced
+    >>> data = load_wine_imbalanced()
+    >>> diagnose(data.X, data.y, questions=["counts"]).findings[0].level
+    'warning'
     """
     table = X if isinstance(X, Table) else Table.from_arrays(X, cast(Any, y), positive)
     sample = Sample(table, draw_seed(random_state))

@@ -15,7 +15,7 @@ QUESTION = "Are there duplicates, and do they agree on the label?"
 
 
 def row_hashes(sample: Sample) -> np.ndarray:
-    """One number a row, equal for equal rows."""
+    """One number per row, equal for equal rows."""
     if isinstance(sample.X, pd.DataFrame):
         return pd.util.hash_pandas_object(sample.X, index=False).to_numpy()
     if (

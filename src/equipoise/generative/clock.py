@@ -31,18 +31,30 @@ class Clock:
 
     Attributes
     ----------
-    names : classes
-    threshold : memorized fraction at which a class counts as memorized
-    memorized : t_mem of each class (Nicoletti et al., App. J.1)
-    generalized : first look at which a class's held-out error is near its lowest; nan without held-out images
-    first : the class memorized first, None if none was
-    sureness : share of bootstrap draws in which that class comes first
-    gaps : t_mem(a) − t_mem(b) for each pair (a, b), (Eq 147); nan where neither was memorized
-    window : from "every class generalizes" to "some class is memorized"; None without held-out images
-    advised : the look whose checkpoint to use, None if even the first is too late
-    worst : the class that is worst off there, and its held-out error over its lowest
-    last : the last look
-    final : memorized fraction of each class at the last look
+    names : tuple of str
+        The classes.
+    threshold : float
+        The memorized fraction at which a class counts as memorized.
+    memorized : tuple of Estimate
+        t_mem of each class (Nicoletti et al., App. J.1).
+    generalized : tuple of float
+        The first look at which a class's held-out error is near its lowest; NaN without held-out images.
+    first : str or None
+        The class memorized first; None if none was.
+    sureness : float
+        The share of bootstrap draws in which that class comes first.
+    gaps : dict
+        t_mem(a) − t_mem(b) for each pair (a, b) (Eq 147); NaN where neither was memorized.
+    window : Window or None
+        From "every class generalizes" to "some class is memorized"; None without held-out images.
+    advised : int or None
+        The look whose checkpoint to use; None if even the first is too late.
+    worst : tuple or None
+        The class that is worst off there, and its held-out error over its lowest.
+    last : int
+        The last look.
+    final : tuple of Estimate
+        The memorized fraction of each class at the last look.
     """
 
     names: tuple[str, ...]
@@ -78,6 +90,29 @@ def read_clock(
 
     The bootstrap redraws the samples of every look: a fraction f of n samples becomes Binomial(n, f)/n.
 
+    Parameters
+    ----------
+    table : DataFrame
+        A line for each class and look, as ``MemorizationMonitor.table`` and ``RunFolder.table()`` have
+        it.
+    names : sequence of str
+        The classes, in the order of their codes.
+    threshold : float
+        The memorized fraction at which a class counts as memorized.
+    n_bootstrap : int
+        The number of redraws.
+    confidence : float
+        Of the intervals.
+    seed : int
+        The seed of the redraws.
+
+    Returns
+    -------
+    Clock
+        The reading.
+
+    Examples
+    --------
     >>> table = pd.DataFrame({"label": [0, 1] * 3, "step": [10, 10, 100, 100, 1000, 1000], "n": 100,
     ...     "fraction": [0, 0, 0.5, 0, 1, 0.1], "low": 0, "high": 0, "held_out_error": [3, 3, 2, 2, 2, 2]})
     >>> clock = read_clock(table, ["wide", "narrow"])

@@ -50,7 +50,15 @@ class SavedLook:
 
 
 class RunFolder:
-    """A diffusion run on disk; ``title`` is a name for pages on which the folder's own would not tell it apart."""
+    """A diffusion run on disk; ``title`` is a name for pages on which the folder's own would not tell it apart.
+
+    Parameters
+    ----------
+    path : path
+        The folder.
+    record : dict
+        What ``run.json`` holds: the settings and a description of the images.
+    """
 
     title: str = ""
 
@@ -61,7 +69,27 @@ class RunFolder:
     def create(
         cls, path: str | os.PathLike[str], record: Mapping[str, Any], data: LabeledImages
     ) -> RunFolder:
-        """A new run; a folder that holds anything is refused."""
+        """A new run; a folder that holds anything is refused.
+
+        Parameters
+        ----------
+        path : path
+            The folder.
+        record : mapping
+            The settings of the run and a description of its images.
+        data : LabeledImages
+            The images.
+
+        Returns
+        -------
+        RunFolder
+            The run.
+
+        Raises
+        ------
+        FileExistsError
+            If the folder holds anything.
+        """
         target = Path(path)
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
             raise FileExistsError(f"{target} already exists and is not an empty folder: choose another")
@@ -73,7 +101,23 @@ class RunFolder:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> RunFolder:
-        """An existing run, or say what is wrong with the folder."""
+        """An existing run, or say what is wrong with the folder.
+
+        Parameters
+        ----------
+        path : path
+            The folder.
+
+        Returns
+        -------
+        RunFolder
+            The run.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no run.
+        """
         source = Path(path)
         if not source.is_dir():
             raise FileNotFoundError(f"no such folder: {source}")
@@ -88,15 +132,29 @@ class RunFolder:
 
     @staticmethod
     def is_run(path: str | os.PathLike[str]) -> bool:
+        """Whether a folder holds a diffusion run.
+
+        Parameters
+        ----------
+        path : path
+            The folder.
+
+        Returns
+        -------
+        bool
+            Whether it does.
+        """
         return (Path(path) / "run.json").is_file()
 
     @property
     def settings(self) -> dict[str, Any]:
+        """The settings of the model."""
         settings: dict[str, Any] = self.record["settings"]
         return settings
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The classes, in the order of their codes."""
         return tuple(self.record["data"]["classes"])
 
     @property
@@ -106,15 +164,33 @@ class RunFolder:
 
     @property
     def state(self) -> Path:
+        """The folder from which a killed training goes on."""
         return self.path / "state"
 
     def update(self, **changes: Any) -> None:
-        """Change the record."""
+        """Change the record.
+
+        Parameters
+        ----------
+        **changes : Any
+            Entries of the record.
+        """
         self.record = {**self.record, **changes}
         write_checked_json(self.path / "run.json", self.record)
 
     def images(self) -> LabeledImages:
-        """The images of the run, exactly those it was started with."""
+        """The images of the run, exactly those it was started with.
+
+        Returns
+        -------
+        LabeledImages
+            The images.
+
+        Raises
+        ------
+        FileNotFoundError
+            If they were taken out of the folder.
+        """
         source = self.path / "images.npz"
         if not source.is_file():
             raise FileNotFoundError(
@@ -132,7 +208,20 @@ class RunFolder:
         return data
 
     def check_data(self, data: LabeledImages, where: str) -> None:
-        """Refuse images that are not those of this run, and say in what they differ."""
+        """Refuse images that are not those of this run, and say in what they differ.
+
+        Parameters
+        ----------
+        data : LabeledImages
+            The images.
+        where : str
+            What to call the place that the images came from.
+
+        Raises
+        ------
+        ValueError
+            If they are other images.
+        """
         was = self.record["data"]
         if data.fingerprint == was["fingerprint"]:
             return
@@ -150,19 +239,60 @@ class RunFolder:
         )
 
     def put_images(self, data: LabeledImages) -> None:
+        """Write the images of the run, if they are missing.
+
+        Parameters
+        ----------
+        data : LabeledImages
+            The images.
+        """
         if not (self.path / "images.npz").is_file():
             _write_images(self.path / "images.npz", data)
 
     def checkpoint(self, step: int) -> Path:
+        """Where the network of a step is.
+
+        Parameters
+        ----------
+        step : int
+            The training step.
+
+        Returns
+        -------
+        Path
+            Its folder.
+        """
         return self.path / "checkpoints" / f"step-{step:07d}"
 
     def checkpoints(self) -> dict[int, Path]:
-        """The saved networks by step."""
+        """The saved networks by step.
+
+        Returns
+        -------
+        dict of int to Path
+            The folder of each step.
+        """
         found = sorted((self.path / "checkpoints").glob("step-*"))
         return {int(path.name.removeprefix("step-")): path for path in found}
 
     def load(self, step: int) -> DDPM:
-        """The network of a step, refused if it is not one of this run's."""
+        """The network of a step, refused if it is not one of this run's.
+
+        Parameters
+        ----------
+        step : int
+            The training step.
+
+        Returns
+        -------
+        DDPM
+            The model.
+
+        Raises
+        ------
+        ValueError
+            If it is not one of this run.
+        """
         from equipoise.generative.ddpm import DDPM
 
         model = DDPM.load(self.checkpoint(step))
@@ -181,7 +311,19 @@ class RunFolder:
         return model
 
     def keep(self, step: int, look: Look, model: DDPM, how: dict[str, Any]) -> None:
-        """Write what a look saw: all figures, and the first few samples of each class as pictures."""
+        """Write what a look saw: all figures, and the first few samples of each class as pictures.
+
+        Parameters
+        ----------
+        step : int
+            The training step.
+        look : Look
+            What was seen.
+        model : DDPM
+            The model, whose network is saved beside.
+        how : dict
+            How the look was made.
+        """
         few = np.concatenate(
             [np.flatnonzero(look.labels == code)[:SHOWN] for code in range(len(self.names))]
         ).astype(np.int64)
@@ -200,6 +342,18 @@ class RunFolder:
             )
 
     def look(self, step: int) -> SavedLook:
+        """What a look saw.
+
+        Parameters
+        ----------
+        step : int
+            The training step.
+
+        Returns
+        -------
+        SavedLook
+            The figures and a few samples.
+        """
         arrays: dict[str, Any] = load_npz(self.path / "looks" / f"step-{step:07d}.npz")
         columns = {k.removeprefix("table_"): v for k, v in arrays.items() if k.startswith("table_")}
         return SavedLook(
@@ -213,12 +367,30 @@ class RunFolder:
         )
 
     def look_steps(self) -> list[int]:
+        """The steps at which there was a look.
+
+        Returns
+        -------
+        list of int
+            The steps, in order.
+        """
         return [
             int(path.stem.removeprefix("step-")) for path in sorted((self.path / "looks").glob("step-*.npz"))
         ]
 
     def table(self) -> pd.DataFrame:
-        """All looks, a line a class and look."""
+        """All looks, a line per class and look.
+
+        Returns
+        -------
+        DataFrame
+            The figures of every class at every look.
+
+        Raises
+        ------
+        ValueError
+            If there was no look yet.
+        """
         steps = self.look_steps()
         if not steps:
             raise ValueError(f"{self.path} holds no looks yet: let the training reach its first one")

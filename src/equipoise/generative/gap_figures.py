@@ -1,6 +1,6 @@
 """Memorization gaps of several runs: against variance, share and theory (Nicoletti et al., Figs 5 and 6).
 
-All functions take one table, a line a run, with these columns (further ones do no harm):
+All functions take one table, a line per run, with these columns (further ones do no harm):
 
 ``pair`` the run's name, ``log_gap`` = log t_mem(reference) − log t_mem(partner), positive where the partner is
 memorized first; ``bound`` 0, or ±1 where the gap is only known to be larger or smaller than that; ``share`` of the
@@ -33,10 +33,27 @@ def agreement(
 ) -> pd.DataFrame:
     """How the gaps of experiment and theory go with each descriptor, and with each other.
 
-    Returns a line a descriptor (and one for the prediction itself) with Pearson's and Spearman's correlation for
+    Returns a line per descriptor (and one for the prediction itself) with Pearson's and Spearman's correlation for
     the experiment and for the prediction; NaN for fewer than three points. These are the means of the pairs, or
     (``by="run"``) the runs, each with the descriptors of its own images.
 
+    Parameters
+    ----------
+    runs : DataFrame
+        A line per run: ``pair``, ``log_gap``, ``bound``, ``predicted_log_gap`` and a column for each
+        descriptor.
+    descriptors : mapping of str to str, optional
+        Columns and what to call them; by default those of the paper.
+    by : {"pair", "run"}
+        Whether to correlate the means of pairs, or the runs.
+
+    Returns
+    -------
+    DataFrame
+        The correlations.
+
+    Examples
+    --------
     >>> runs = pd.DataFrame({"pair": list("abcd"), "log_gap": [0.1, 0.5, 0.4, 0.9], "bound": 0,
     ...                      "predicted_log_gap": [0.2, 0.4, 0.5, 1.0], "spread": [1.0, 2.0, 3.0, 4.0]})
     >>> agreement(runs, {"spread": "spread"}).round(2).loc["prediction", "spearman_experiment"]
@@ -81,9 +98,28 @@ def plot_gap_against(
     n_bootstrap: int = 1000,
     random_state: int = 0,
 ) -> Any:
-    """The gap against a descriptor: a point a run, a mean a pair, a line with its bootstrap band (Fig 5b, d).
+    """The gap against a descriptor: a point per run, a mean per pair, a line with its bootstrap band (Fig 5b, d).
 
     The band resamples pairs and fits again, as in the paper. A hollow point is a bound. A matplotlib figure.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        A line per run: ``pair``, ``log_gap``, ``bound``, ``predicted_log_gap`` and a column for each
+        descriptor.
+    descriptor : str
+        The column of the horizontal axis.
+    label : str
+        What to call it; its own name by default.
+    n_bootstrap : int
+        The number of resamples of the band.
+    random_state : int
+        The seed of the resamples.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
     """
     check_integer("n_bootstrap", n_bootstrap, low=1)
     figure, ax = new_axes(6.4, 3.9)
@@ -125,7 +161,18 @@ def _draw_runs(ax: Any, x: Any, own: pd.DataFrame, color: str) -> None:
 
 
 def plot_gap_by_share(runs: pd.DataFrame) -> Any:
-    """The gap over the partner's share, a line a pair: mean and range over the runs (Fig 5c)."""
+    """The gap over the partner's share, a line per pair: mean and range over the runs (Fig 5c).
+
+    Parameters
+    ----------
+    runs : DataFrame
+        A line per run: ``pair``, ``share`` and ``log_gap``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+    """
     figure, ax = new_axes(6.4, 3.9)
     known = runs[runs["log_gap"].notna()]
     names = list(dict.fromkeys(runs["pair"]))
@@ -148,7 +195,21 @@ def plot_gap_by_share(runs: pd.DataFrame) -> Any:
 
 
 def plot_prediction(runs: pd.DataFrame, descriptors: Mapping[str, str] | None = None) -> Any:
-    """Experiment beside theory over each descriptor, and against each other, with correlations (Fig 6)."""
+    """Experiment beside theory over each descriptor, and against each other, with correlations (Fig 6).
+
+    Parameters
+    ----------
+    runs : DataFrame
+        A line per run: ``pair``, ``log_gap``, ``bound``, ``predicted_log_gap`` and a column for each
+        descriptor.
+    descriptors : mapping of str to str, optional
+        Columns and what to call them; by default those of the paper.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+    """
     named = dict(DESCRIPTORS if descriptors is None else descriptors)
     means = _means(runs, [*named, "predicted_log_gap"])
     found = agreement(runs, named)

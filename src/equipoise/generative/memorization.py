@@ -46,6 +46,26 @@ def nearest_two(
     With both labels given, the second neighbor is the second nearest *of the sample's class*. ``skip`` names one
     training image for each sample that does not count, such as the sample itself.
 
+    Parameters
+    ----------
+    samples : array of shape (n, …)
+        The samples; images are flattened.
+    training : array of shape (m, …)
+        The training images.
+    sample_labels : array of shape (n,), optional
+        The class of each sample.
+    training_labels : array of shape (m,), optional
+        The class of each training image.
+    skip : array of int of shape (n,), optional
+        The row of one training image for each sample that does not count.
+
+    Returns
+    -------
+    Neighbors
+        The rows of the two nearest images, their distances and the ratio of the distances.
+
+    Examples
+    --------
     >>> found = nearest_two([[0.1]], [[0.0], [1.0], [5.0]])
     >>> found.index.tolist(), found.ratio.round(3).tolist()
     ([[0, 1]], [0.111])
@@ -122,6 +142,28 @@ def memorized_fraction(
 ) -> pd.DataFrame:
     """The share of memorized samples of each class with a bootstrap interval; NaN for a class nobody drew.
 
+    Parameters
+    ----------
+    memorized : array of bool of shape (n,)
+        Whether each sample is a copy.
+    labels : array of shape (n,)
+        The class of each sample.
+    classes : array, optional
+        The classes to tell about; by default those that occur.
+    n_bootstrap : int
+        The number of resamples.
+    confidence : float
+        Of the intervals.
+    random_state : int, generator or None
+        The source of the resamples.
+
+    Returns
+    -------
+    DataFrame
+        A line for each class: its fraction with bounds, and the number of its samples.
+
+    Examples
+    --------
     >>> memorized_fraction([True, False, True, True], ["a", "a", "b", "b"])["fraction"].tolist()
     [0.5, 1.0]
     """
@@ -145,6 +187,22 @@ def memorized_fraction(
 def crossing_time(steps: npt.ArrayLike, fractions: npt.ArrayLike, threshold: float = 1 / 3) -> float:
     """The first time that a fraction reaches the threshold, interpolated in log steps; ∞ if it never does.
 
+    Parameters
+    ----------
+    steps : array
+        Positive, increasing steps.
+    fractions : array
+        The fraction at each step; NaN where it is not known.
+    threshold : float
+        The fraction to reach.
+
+    Returns
+    -------
+    float
+        The step.
+
+    Examples
+    --------
     >>> round(crossing_time([1, 10, 100], [0.0, 0.0, 1.0], 0.5), 3)
     31.623
     """

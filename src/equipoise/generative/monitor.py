@@ -15,7 +15,7 @@ from torch import Tensor
 from equipoise._core.checks import check_choice, check_fraction, check_integer
 from equipoise._core.random import derive_seed
 from equipoise.generative.memorization import Neighbors, crossing_time, memorized_fraction, nearest_two
-from equipoise.generative.sampling import sample
+from equipoise.generative.sampling import denoiser_device, sample
 from equipoise.generative.schedule import NoiseSchedule
 from equipoise.training import Callback
 
@@ -38,7 +38,22 @@ def log_spaced(last: int, per_decade: int = 5, first: int = 1) -> list[int]:
 
 @dataclass(frozen=True)
 class Window:
-    """From the step at which every class generalizes to the one at which some class is memorized."""
+    """From the step at which every class generalizes to the one at which some class is memorized.
+
+    Attributes
+    ----------
+    opens : float
+        The step from which every class generalizes.
+    closes : float
+        The step at which some class is memorized.
+    first_memorized : Any
+        The class that is memorized first.
+
+    Examples
+    --------
+    >>> Window(opens=10, closes=100, first_memorized="cats").is_open
+    True
+    """
 
     opens: float
     closes: float
@@ -46,12 +61,13 @@ class Window:
 
     @property
     def is_open(self) -> bool:
+        """Whether there is a step that is neither too early nor too late."""
         return self.opens < self.closes
 
 
 @dataclass(frozen=True)
 class Look:
-    """What one look saw: the samples as the network drew them, their classes and neighbors, a line a class."""
+    """What one look saw: the samples as the network drew them, their classes and neighbors, a line per class."""
 
     samples: Tensor
     labels: npt.NDArray[np.int64]
@@ -64,17 +80,35 @@ class MemorizationMonitor(Callback):
 
     Parameters
     ----------
-    images, codes : the training images as the network sees them, and their class codes.
-    assign : tells the class of samples, such as :class:`~equipoise.generative.assignment.Assigner`.
-    schedule : of the noise.
-    marks : epochs to look at.
-    n_samples, stride : samples a look, and steps of the sampler.
-    held_out : images and codes the training never sees; their denoising error a class tells generalization.
-    threshold : of d(nn1)/d(nn2).
-    second : ``"any"`` or ``"class"``: which second neighbor.
-    stop : ``None``; ``"memorized"``: end the run when some class's lower bound exceeds ``stop_fraction``;
-        ``"all memorized"``: when every class's does, for whoever wants all the times.
-    keep : called with the step and the :class:`Look`, to keep what was seen.
+    images : Tensor of shape (n, channels, height, width)
+        The training images as the network sees them.
+    codes : array of int of shape (n,)
+        Their class codes.
+    assign : callable
+        Tells the class of samples, such as :class:`~equipoise.generative.assignment.Assigner`.
+    schedule : NoiseSchedule
+        The noise that the network was trained with.
+    marks : list of int
+        The epochs to look at.
+    n_samples : int
+        Samples per look.
+    stride : int, optional
+        Steps of the sampler; None for all.
+    held_out : pair, optional
+        Images and codes that training never sees; their denoising error by class tells generalization.
+    threshold : float
+        The ratio d(nn1)/d(nn2) below which a sample is a copy.
+    second : {"any", "class"}
+        Which second neighbor.
+    stop : {None, "memorized", "all memorized"}
+        ``"memorized"`` ends the run when some class's lower bound exceeds ``stop_fraction``, ``"all
+        memorized"`` when every class's does.
+    stop_fraction : float
+        The memorized fraction of ``stop``.
+    conditional : bool
+        Whether the network is told the class.
+    keep : callable, optional
+        Called with the step and the :class:`Look`, to keep what was seen.
     """
 
     def __init__(
@@ -124,11 +158,37 @@ class MemorizationMonitor(Callback):
         )
 
     def look(self, network: Any, seed: int) -> pd.DataFrame:
-        """One look: a line a class."""
+        """One look: a line per class.
+
+        Parameters
+        ----------
+        network : nn.Module
+            The denoising network, in evaluation mode.
+        seed : int
+            The seed of the samples.
+
+        Returns
+        -------
+        DataFrame
+            The figures of each class.
+        """
         return self.examine(network, seed).table
 
     def examine(self, network: Any, seed: int) -> Look:
-        """Draw samples, tell their classes, find their neighbors."""
+        """Draw samples, tell their classes, find their neighbors.
+
+        Parameters
+        ----------
+        network : nn.Module
+            The denoising network, in evaluation mode.
+        seed : int
+            The seed of the samples.
+
+        Returns
+        -------
+        Look
+            The samples, their classes and the figures of each class.
+        """
         generator = torch.Generator().manual_seed(seed)
         n_classes = int(self.codes.max()) + 1
         asked = torch.arange(self.n_samples) % n_classes if self.conditional else None
@@ -156,21 +216,60 @@ class MemorizationMonitor(Callback):
 
     @property
     def table(self) -> pd.DataFrame:
-        """All looks, a line a class and look."""
+        """All looks, a line per class and look."""
         return pd.DataFrame(self.records)
 
     def crossing_times(self, threshold: float = 1 / 3) -> dict[int, float]:
-        """t_mem of each class in steps: where its memorized fraction reaches the threshold."""
+        """t_mem of each class in steps: where its memorized fraction reaches the threshold.
+
+        Parameters
+        ----------
+        threshold : float
+            The memorized fraction at which a class counts as memorized.
+
+        Returns
+        -------
+        dict of int to float
+            The step for each class code; ∞ for one that was never memorized.
+        """
         return crossing_times(self.table, threshold)
 
     def window(self, threshold: float = 1 / 3, slack: float = 0.05) -> Window:
-        """Between "every class generalizes" and "some class is memorized"."""
+        """Between "every class generalizes" and "some class is memorized".
+
+        Parameters
+        ----------
+        threshold : float
+            The memorized fraction at which a class counts as memorized.
+        slack : float
+            How far above its lowest held-out error a class may be to count as generalizing, as a share of
+            it.
+
+        Returns
+        -------
+        Window
+            The steps at which the window opens and closes.
+        """
         return window(self.table, threshold, slack)
 
     def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint must hold.
+
+        Returns
+        -------
+        dict
+            The looks so far.
+        """
         return {"records": self.records}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a checkpoint.
+
+        Parameters
+        ----------
+        state : dict
+            What :meth:`state_dict` returned.
+        """
         self.records = list(state["records"])
 
 
@@ -215,15 +314,16 @@ def denoising_error(
 ) -> npt.NDArray[np.float64]:
     """Mean squared error of the predicted noise on given images, a class, at fixed times and noises."""
     labels = torch.as_tensor(np.asarray(codes, dtype=np.int64))
+    device = denoiser_device(network)
     generator = torch.Generator().manual_seed(0)
     total = torch.zeros(len(images), dtype=torch.float64)
     for _ in range(looks):
         t = torch.randint(1, schedule.steps + 1, (len(images),), generator=generator)
         noise = torch.randn(images.shape, generator=generator)
         noisy = schedule.add_noise(images, noise, t)
-        asked = (labels,) if getattr(network, "n_classes", 0) else ()
-        error = (network(noisy, t, *asked) - noise).square().flatten(1).mean(dim=1)
-        total += error.double() / looks
+        asked = (labels.to(device),) if getattr(network, "n_classes", 0) else ()
+        predicted = network(noisy.to(device), t.to(device), *asked).cpu()
+        total += (predicted - noise).square().flatten(1).mean(dim=1).double() / looks
     found = np.full(n_classes, np.nan)
     for label in range(n_classes):
         own = total[labels == label]

@@ -164,7 +164,7 @@ def gaps_against_variance(points: Sequence[GapPoint], seed: int = 0) -> Any:
 
 
 def gaps_against_share(points: Sequence[GapPoint]) -> Any:
-    """The gap to the reference class against the other class's share, a line a class (Fig 5c)."""
+    """The gap to the reference class against the other class's share, a line per class (Fig 5c)."""
     traces = []
     for number, partner in enumerate(dict.fromkeys(p.partner for p in points)):
         own = sorted((p for p in points if p.partner == partner), key=lambda p: p.share)

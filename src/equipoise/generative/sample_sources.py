@@ -48,7 +48,7 @@ def find_samples(
         ``diffusion train`` run, one that :meth:`DDPM.save` wrote, or that of a diffusers pipeline
     n, stride, seed : samples to draw from a model, steps of the sampler (None: all) and seed
     step : which checkpoint of a run; the last by default
-    size : scale images from files to this many pixels a side
+    size : scale images from files to this many pixels per side
 
     Returns
     -------

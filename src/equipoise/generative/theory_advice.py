@@ -126,8 +126,15 @@ def evening_shares(times: npt.ArrayLike, shares: npt.ArrayLike) -> FloatArray:
 
     Parameters
     ----------
-    times : steps until each class was memorized
-    shares : how often each class was drawn in that run
+    times : array of shape (classes,)
+        The steps until each class was memorized.
+    shares : array of shape (classes,)
+        How often each class was drawn in that run.
+
+    Returns
+    -------
+    array of shape (classes,)
+        The shares, which sum to 1.
 
     Examples
     --------

@@ -44,6 +44,11 @@ DEFAULTS: dict[str, Any] = {
     "stop": None,
     "second": "any",
     "noise_steps": 1000,
+    "average": None,
+    "label_dropout": 0.0,
+    "assigner": "convnet",
+    "device": "cpu",
+    "precision": "32-true",
     "seed": 0,
 }
 BY_PRESET: dict[str, dict[str, Any]] = {
@@ -140,10 +145,10 @@ def resume_run(
     tell: Tell = print,
     verbose: bool | None = None,
 ) -> RunFolder:
-    """Go on with a run to the same bits. Only ``steps`` may differ, and only grow; ``source`` is checked."""
+    """Go on with a run to the same bits. ``steps`` may grow, the device may be another; ``source`` is checked."""
     folder = RunFolder.open(out)
     for key, now in options.items():
-        if now is None or key in ("steps", "labels"):
+        if now is None or key in ("steps", "labels", "device"):
             continue
         was = folder.record["reading"].get(key) if key in READING else folder.settings.get(key)
         if _plain(now) != was and not (key == "stride" and now == 0 and was is None):
@@ -154,8 +159,9 @@ def resume_run(
     longer = options.get("steps")
     if longer is not None and longer < folder.settings["steps"]:
         raise ValueError(f"steps must be at least the {folder.settings['steps']} of {out}, got {longer}")
-    if longer is not None and longer > folder.settings["steps"]:
-        folder.update(settings={**folder.settings, "steps": longer})
+    changed = {key: options[key] for key in ("steps", "device") if options.get(key) is not None}
+    if any(folder.settings.get(key) != value for key, value in changed.items()):
+        folder.update(settings={**folder.settings, **changed})
     return _train(folder, data, tell, verbose)
 
 
@@ -210,6 +216,11 @@ def _settings(options: Mapping[str, Any]) -> dict[str, Any]:
     if settings["stride"] is not None:
         check_integer("reverse-steps", settings["stride"], low=2)
     check_positive("lr", settings["lr"])
+    check_in_range("label-dropout", settings["label_dropout"], 0, 1, closed="left")
+    if settings["label_dropout"] and not settings["conditional"]:
+        raise ValueError("--label-dropout is for a conditional model: add --conditional")
+    if settings["average"] is not None:
+        check_in_range("average", settings["average"], 0, 1, closed="left")
     check_in_range("held-out", settings["held_out_fraction"], 0, 0.5)
     return settings
 

@@ -71,6 +71,13 @@ __all__ = ["available_losses", "functional", "get_loss", *_MODULES]
 def available_losses() -> dict[str, type[Loss]]:
     """Every loss by its name: the class's name without ``Loss``, in lower case. Found, not listed.
 
+    Returns
+    -------
+    dict of str to type
+        The classes, by name, sorted.
+
+    Examples
+    --------
     >>> sorted(available_losses())[:3]
     ['center', 'classbalanced', 'combined']
     """
@@ -95,6 +102,27 @@ def _found() -> dict[str, type[Loss]]:
 def get_loss(name: str, class_counts: npt.ArrayLike | None = None, **params: Any) -> Loss:
     """A loss by name: ``"nenum"``, ``"class_balanced"``, ``"ce"``; case, ``_`` and ``-`` do not matter.
 
+    Parameters
+    ----------
+    name : str
+        A loss's name or one of its aliases.
+    class_counts : array of shape (C,), optional
+        Training samples of each class; losses with a count-based part need them.
+    **params : Any
+        Parameters of the loss.
+
+    Returns
+    -------
+    Loss
+        The loss.
+
+    Raises
+    ------
+    ValueError
+        If there is no loss of that name.
+
+    Examples
+    --------
     >>> get_loss("logit_adjusted", class_counts=[90, 10], tau=0.5)
     LogitAdjustedLoss(tau=0.5, reduction='mean')
     >>> get_loss("hinge")

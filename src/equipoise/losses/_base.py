@@ -121,11 +121,53 @@ class Loss(nn.Module, abc.ABC):
 
     @abc.abstractmethod
     def compute(self, logits: Tensor, target: Tensor, reduction: str, **needs: Tensor) -> Tensor:
-        """The loss of ``logits`` (n, C) for targets that were checked, reduced as asked."""
+        """The loss of ``logits`` (n, C) for targets that were checked, reduced as asked.
+
+        Parameters
+        ----------
+        logits : Tensor of shape (n, C)
+            Raw logits, in float32 or wider.
+        target : Tensor
+            Classes of shape (n,), or soft targets of shape (n, C) if the loss takes them.
+        reduction : {"mean", "sum", "none"}
+            How to reduce the samples' losses.
+        **needs : Tensor
+            What the class attribute ``requires`` names, such as ``features`` and ``head_weight``.
+
+        Returns
+        -------
+        Tensor
+            The loss: a scalar, or one value per sample for ``"none"``.
+        """
 
     def forward(
         self, input: Tensor, target: Tensor, *, sample_weight: Tensor | None = None, **needs: Tensor
     ) -> Tensor:
+        """The loss of raw logits for their targets.
+
+        Parameters
+        ----------
+        input : Tensor of shape (n, C, …)
+            Raw logits.
+        target : Tensor of shape (n, …)
+            Classes; soft targets have the logits' shape, where the loss takes them.
+        sample_weight : Tensor, optional
+            The weight of each sample.
+        **needs : Tensor
+            What the class attribute ``requires`` names, unless the loss was attached to a network.
+
+        Returns
+        -------
+        Tensor
+            The loss, reduced as ``reduction`` says.
+
+        Raises
+        ------
+        TypeError
+            If a keyword that the loss requires is missing.
+        ValueError
+            If shapes do not fit, or targets are out of range.
+        """
         if torch.is_autocast_enabled(input.device.type):
             with torch.autocast(input.device.type, enabled=False):
                 return self._forward(input, target, sample_weight, needs)
@@ -225,7 +267,15 @@ class Loss(nn.Module, abc.ABC):
         return self
 
     def start_epoch(self, epoch: int, epochs: int) -> None:
-        """Epoch number ``epoch``, from 0, of ``epochs`` begins. The training loop calls it."""
+        """Epoch number ``epoch``, from 0, of ``epochs`` begins. The training loop calls it.
+
+        Parameters
+        ----------
+        epoch : int
+            The number of the epoch, from 0.
+        epochs : int
+            How many there are.
+        """
         self._batches_without_epoch = -1
 
     def end_epoch(self) -> None:
@@ -235,6 +285,16 @@ class Loss(nn.Module, abc.ABC):
         """The prior of the posterior that minimizing this loss trains.
 
         It is the data's own unless weights or shifts of the logits change it.
+
+        Parameters
+        ----------
+        class_prior : array of shape (C,)
+            The class shares of the training data.
+
+        Returns
+        -------
+        array of shape (C,)
+            The class shares under which the trained posterior is right.
         """
         return np.asarray(class_prior, dtype=np.float64)
 
@@ -242,6 +302,11 @@ class Loss(nn.Module, abc.ABC):
         """The exact way from the minimizer's logits to probabilities under :meth:`implied_prior`.
 
         None where there is no exact one; the softmax of the logits then is the best answer known.
+
+        Returns
+        -------
+        Link or None
+            The link.
         """
         return None
 
@@ -255,9 +320,15 @@ class Loss(nn.Module, abc.ABC):
         Parameters
         ----------
         logits : Tensor of shape (n, C)
+            Raw logits.
         class_prior : array of shape (C,), optional
             Of the data, and of the answer; the shares of ``class_counts`` by default. Without either the
             answer is under the prior that the loss trains to.
+
+        Returns
+        -------
+        Tensor of shape (n, C)
+            The probabilities.
 
         Examples
         --------
@@ -281,18 +352,43 @@ class Loss(nn.Module, abc.ABC):
         return torch.softmax(log_p + torch.as_tensor(shift).to(log_p), dim=-1)
 
     def set_rows(self, **values: Tensor) -> None:
-        """Give hyper-parameters of ``rowwise`` one value a row of the batches that follow."""
+        """Give hyper-parameters of ``rowwise`` one value a row of the batches that follow.
+
+        Parameters
+        ----------
+        **values : Tensor
+            One value per row for each named hyper-parameter.
+        """
         for name, value in values.items():
             setattr(self, name, value.reshape(-1, 1))
 
     def gathering(self, logits: Tensor) -> bool:
-        """Whether this call's batch may enter running statistics."""
+        """Whether this call's batch may enter running statistics.
+
+        Parameters
+        ----------
+        logits : Tensor
+            The batch's logits.
+
+        Returns
+        -------
+        bool
+            Whether it may: only in training, and not in a second pass over the same batch or under a
+            transform.
+        """
         gathers = self.training and self.gathers and not _transformed(logits)
         if gathers and self.follows_epochs and self._batches_without_epoch >= 0:
             self._miss_epochs()
         return gathers
 
     def extra_repr(self) -> str:
+        """The settings that ``repr`` shows.
+
+        Returns
+        -------
+        str
+            The settings.
+        """
         return f"reduction={self.reduction!r}"
 
     def _miss_epochs(self) -> None:

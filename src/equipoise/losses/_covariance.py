@@ -132,6 +132,13 @@ class KeepsCovariance(LazyBuffers):
     covariance: str
 
     def keep_covariance(self, covariance: str) -> None:
+        """Make the buffers of the running statistics.
+
+        Parameters
+        ----------
+        covariance : {"auto", "full", "diagonal"}
+            Whether to keep full matrices or their diagonals.
+        """
         self.covariance = check_covariance(covariance)
         for name in ("count", "mean", "sigma"):
             self.register_buffer(name, None)
@@ -139,7 +146,26 @@ class KeepsCovariance(LazyBuffers):
     def running_covariance(
         self, features: Tensor, target: Tensor, n_classes: int, *, gather: bool, memory: Tensor | None = None
     ) -> Tensor:
-        """Σ of each class, with this batch in it if ``gather``."""
+        """Σ of each class, with this batch in it if ``gather``.
+
+        Parameters
+        ----------
+        features : Tensor of shape (n, d)
+            The batch's features.
+        target : Tensor of shape (n,)
+            Its classes.
+        n_classes : int
+            The number of classes C.
+        gather : bool
+            Whether the batch enters the statistics.
+        memory : Tensor of shape (C,), optional
+            How many samples each class remembers; by default all.
+
+        Returns
+        -------
+        Tensor of shape (C, d, d) or (C, d)
+            The covariances.
+        """
         if self.count is None or self.mean is None or self.sigma is None:
             made = RunningCovariance(n_classes, features.shape[1], self.covariance, like=features)
             self.count, self.mean, self.sigma = made.count, made.mean, made.sigma

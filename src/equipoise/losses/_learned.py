@@ -42,6 +42,7 @@ class LearnedLoss(nn.Module, abc.ABC):
     Parameters
     ----------
     class_counts : array of shape (C,)
+        Training samples of each class.
     beta : float
         β of the effective number that weighs the classes.
     """
@@ -63,26 +64,90 @@ class LearnedLoss(nn.Module, abc.ABC):
         return next(self.parameters(), None) is not None
 
     def prepare(self, n_features: int, n_rows: int) -> None:
-        """Make what depends on the network's width and the number of training rows."""
+        """Make what depends on the network's width and the number of training rows.
+
+        Parameters
+        ----------
+        n_features : int
+            The width of the network's features.
+        n_rows : int
+            The number of training rows.
+        """
 
     def start_epoch(self, epoch: int, epochs: int) -> None:
+        """An epoch begins. The training loop calls it.
+
+        Parameters
+        ----------
+        epoch : int
+            The number of the epoch, from 0.
+        epochs : int
+            How many there are.
+        """
         self.progress = (epoch + 1) / max(epochs, 1)
 
     def observe(self, seen: SeenBatch, *, training: bool = True) -> None:
-        """Take a batch into the running statistics (if it is one of training) and add its dynamics."""
+        """Take a batch into the running statistics (if it is one of training) and add its dynamics.
+
+        Parameters
+        ----------
+        seen : SeenBatch
+            The batch.
+        training : bool
+            Whether it is a batch of training rows, not of the meta set.
+        """
 
     def begin(self) -> list[Tensor]:
-        """The Σ of this step as leaves; none if the loss has no covariances."""
+        """The Σ of this step as leaves; none if the loss has no covariances.
+
+        Returns
+        -------
+        list of Tensor
+            The leaves that the meta gradient is taken with respect to.
+        """
         return []
 
     def learn(self, gradients: Sequence[Tensor | None]) -> None:
-        """Correct the Σ of this step by their meta gradients."""
+        """Correct the Σ of this step by their meta gradients.
+
+        Parameters
+        ----------
+        gradients : sequence of Tensor or None
+            The meta gradients of what :meth:`begin` returned, in that order.
+        """
 
     @abc.abstractmethod
     def forward(self, logits: Tensor, seen: SeenBatch, head_weight: Tensor) -> Tensor:
-        """The mean loss of a batch."""
+        """The mean loss of a batch.
+
+        Parameters
+        ----------
+        logits : Tensor of shape (n, C)
+            Raw logits.
+        seen : SeenBatch
+            The batch, with its targets and whatever :meth:`observe` added.
+        head_weight : Tensor of shape (C, d)
+            The weights of the network's linear head.
+
+        Returns
+        -------
+        Tensor
+            The mean loss, a scalar.
+        """
 
     def implied_prior(self, class_prior: npt.ArrayLike) -> FloatArray:
+        """The prior of the posterior that minimizing this loss trains.
+
+        Parameters
+        ----------
+        class_prior : array of shape (C,)
+            The class shares of the training data.
+
+        Returns
+        -------
+        array of shape (C,)
+            The class shares under which the trained posterior is right.
+        """
         return reweighted_prior(class_prior, self.class_weight)
 
 
@@ -107,6 +172,7 @@ class LossWithCovariance(LearnedLoss):
 
     @property
     def learns(self) -> bool:
+        """Whether anything is learned on the meta set."""
         return (self.uses_sigma and self.sigma_lr > 0) or super().learns
 
     def prepare(self, n_features: int, n_rows: int) -> None:

@@ -39,6 +39,22 @@ class LogitAdjustedLoss(Loss):
     The raw logits then are posteriors under the prior π^(1−τ): the uniform one for τ = 1, which is also known
     as balanced softmax (Ren et al. 2020).
 
+    Parameters
+    ----------
+    class_counts : array of shape (C,)
+        Training samples of each class, whose shares are the prior π.
+    tau : float
+        τ, the strength of the adjustment; 0 leaves the logits as they are.
+    **options : Any
+        Options of :class:`~equipoise.losses.Loss`: ``reduction``, ``ignore_index``, ``validate`` and
+        ``empty_classes``.
+
+    References
+    ----------
+    Menon et al.: Long-tail learning via logit adjustment, ICLR 2021, Eq 10.
+
+    Examples
+    --------
     >>> import torch
     >>> LogitAdjustedLoss([9, 1])(torch.zeros(1, 2), torch.tensor([1]))
     tensor(2.3026)
@@ -83,6 +99,25 @@ class VSLoss(Loss):
 
     ``implied_prior`` accounts for τ, and ``link`` for the scales γ.
 
+    Parameters
+    ----------
+    class_counts : array of shape (C,)
+        Training samples of each class, whose shares are the prior π.
+    gamma : float
+        γ, the exponent of the scales; 0 leaves the logits as they are.
+    tau : float
+        τ, the strength of the adjustment; 0 leaves the logits as they are.
+    **options : Any
+        Options of :class:`~equipoise.losses.Loss`: ``reduction``, ``ignore_index``, ``validate`` and
+        ``empty_classes``.
+
+    References
+    ----------
+    Kini et al.: Label-imbalanced and group-sensitive classification under overparameterization,
+    NeurIPS 2021; Lieberman et al., Eqs 3, 21 and 22.
+
+    Examples
+    --------
     >>> import torch
     >>> VSLoss([9, 1], gamma=0, tau=0)(torch.zeros(1, 2), torch.tensor([1]))
     tensor(0.6931)
@@ -117,7 +152,13 @@ class VSLoss(Loss):
         return adjusted_prior(class_prior, self.log_prior, self.tau)
 
     def link(self) -> Link:
-        """softmax(Δ∘z), the scaled logits, under the prior that τ implies."""
+        """softmax(Δ∘z), the scaled logits, under the prior that τ implies.
+
+        Returns
+        -------
+        Link
+            The link.
+        """
         log_prior = self.log_prior.detach().cpu().double().numpy()
         return Link(scales=tuple(np.exp(self.gamma * (log_prior - log_prior.max())).tolist()))
 

@@ -12,6 +12,7 @@ from equipoise._core.checks import check_in_range
 from equipoise.losses import functional
 from equipoise.losses._base import Loss, LossOptions
 from equipoise.losses._statistics import LazyBuffers
+from equipoise.losses.functional.shared import promote
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -22,12 +23,24 @@ class CenterLoss(LazyBuffers, Loss):
 
     Parameters
     ----------
+    class_counts : array of shape (C,), optional
+        Training samples of each class; checked against the logits if given.
     strength : float
         λ.
     rate : float
         How far centers move in a batch: c ← c + rate·Σ(f − c)/(1 + n) over the class's n samples in it (Wen
         et al., Eq 4).
+    **options : Any
+        Options of :class:`~equipoise.losses.Loss`: ``reduction``, ``ignore_index``, ``validate`` and
+        ``empty_classes``.
 
+    References
+    ----------
+    Wen et al.: A discriminative feature learning approach for deep face recognition, ECCV 2016, Eqs 2
+    and 4; Wu & Li, section 5.2.
+
+    Examples
+    --------
     >>> import torch
     >>> loss = CenterLoss(strength=1.0).eval()
     >>> loss(torch.zeros(1, 2), torch.tensor([1]), features=torch.tensor([[1.0, 1.0]]))
@@ -51,7 +64,7 @@ class CenterLoss(LazyBuffers, Loss):
         self.register_buffer("centers", None)
 
     def compute(self, logits: Tensor, target: Tensor, reduction: str, **needs: Tensor) -> Tensor:
-        features = functional.promote(needs["features"])
+        features = promote(needs["features"])
         if self.centers is None:
             self.centers = features.new_zeros(logits.shape[-1], features.shape[1])
         centers = self.centers.clone() if self.training else self.centers
@@ -72,4 +85,11 @@ class CenterLoss(LazyBuffers, Loss):
         self.centers += self.rate * pull / count[:, None]
 
     def extra_repr(self) -> str:
+        """The settings that ``repr`` shows.
+
+        Returns
+        -------
+        str
+            The settings.
+        """
         return f"strength={self.strength}, rate={self.rate}, {super().extra_repr()}"

@@ -34,12 +34,22 @@ class ClassBalancedLoss(Loss):
     Parameters
     ----------
     class_counts : array of shape (C,)
+        Training samples of each class.
     beta : float
         β in [0, 1]: 0 weighs all classes alike, 1 by 1/n.
     gamma, phi : float
         The focus of the focal loss, as for :class:`~equipoise.losses.FocalLoss`; 0, the default, is
         cross-entropy.
+    **options : Any
+        Options of :class:`~equipoise.losses.Loss`: ``reduction``, ``ignore_index``, ``validate`` and
+        ``empty_classes``.
 
+    References
+    ----------
+    Cui et al.: Class-balanced loss based on effective number of samples, CVPR 2019; Wu & Li, Eq 1.
+
+    Examples
+    --------
     >>> ClassBalancedLoss([100, 1], beta=1.0).class_weight
     tensor([0.0198, 1.9802])
     """

@@ -17,7 +17,7 @@ from equipoise.losses._statistics import ClassStatistics
 from equipoise.losses.adjustment import adjusted_prior, log_prior
 from equipoise.losses.class_balanced import class_balanced_weight
 from equipoise.losses.cross_entropy import reweighted_prior
-from equipoise.losses.functional.shared import cross_entropy_of
+from equipoise.losses.functional.shared import cross_entropy_of, promote, true_class
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -34,6 +34,7 @@ class CombinedLoss(KeepsCovariance, Loss):
     Parameters
     ----------
     class_counts : array of shape (C,)
+        Training samples of each class.
     beta : float
         β of the effective number.
     tau1, tau2 : float
@@ -55,6 +56,9 @@ class CombinedLoss(KeepsCovariance, Loss):
         Part of the run with plain cross-entropy. A loop that does not call ``start_epoch`` has none.
     scatter_gradient : bool
         Let the gradient run through the scatter. Without it DS is a constant of each step.
+    **options : Any
+        Options of :class:`~equipoise.losses.Loss`: ``reduction``, ``ignore_index``, ``validate`` and
+        ``empty_classes``.
 
     References
     ----------
@@ -110,7 +114,7 @@ class CombinedLoss(KeepsCovariance, Loss):
         self.class_means = ClassStatistics(len(counts), pairs=False)
 
     def compute(self, logits: Tensor, target: Tensor, reduction: str, **needs: Tensor) -> Tensor:
-        features, head = functional.promote(needs["features"]).detach(), needs["head_weight"]
+        features, head = promote(needs["features"]).detach(), needs["head_weight"]
         gathering = self.gathering(logits)
         if self.tau2:
             sigma = self.running_covariance(
@@ -138,7 +142,7 @@ class CombinedLoss(KeepsCovariance, Loss):
             return torch.where(p <= 1 - self.threshold, p**self.r, 0.0)
         if self.offset == "robust":
             if gathering:
-                self.class_means.update(logits, target, functional.true_class(p, target))
+                self.class_means.update(logits, target, true_class(p, target))
             p = torch.where(p >= self.threshold, p, self.mean_probability.to(p.dtype))
         return (1 - p) ** self.r
 
@@ -156,4 +160,11 @@ class CombinedLoss(KeepsCovariance, Loss):
         return adjusted_prior(weighted, self.log_prior, self.adjustment)
 
     def extra_repr(self) -> str:
+        """The settings that ``repr`` shows.
+
+        Returns
+        -------
+        str
+            The settings.
+        """
         return f"beta={self.beta}, tau1={self.tau1}, tau2={self.tau2}, offset={self.offset!r}"

@@ -28,6 +28,21 @@ def reweighted_prior(class_prior: npt.ArrayLike, weight: Tensor) -> FloatArray:
 class CrossEntropyLoss(Loss):
     """Cross-entropy, −log p(y|x).
 
+    Parameters
+    ----------
+    class_counts : array of shape (C,), optional
+        Training samples of each class; checked against the logits if given.
+    reduction : {"mean", "sum", "none"}
+        As for :class:`~equipoise.losses.Loss`, like all options below.
+    ignore_index : int
+        Targets with this value take no part.
+    validate : bool
+        Whether to look at the values of targets and losses in every batch.
+    empty_classes : {"error", "floor"}
+        What to do with a count of zero.
+
+    Examples
+    --------
     >>> import torch
     >>> CrossEntropyLoss()(torch.zeros(1, 4), torch.tensor([2]))
     tensor(1.3863)
@@ -44,7 +59,7 @@ class CrossEntropyLoss(Loss):
 
 
 class WeightedCrossEntropyLoss(Loss):
-    """Cross-entropy with one weight a class, −w_y log p(y|x).
+    """Cross-entropy with one weight per class, −w_y log p(y|x).
 
     Parameters
     ----------
@@ -52,12 +67,17 @@ class WeightedCrossEntropyLoss(Loss):
         Sets the default weights n/(C·n_c), scikit-learn's ``"balanced"``.
     class_weight : array of shape (C,), optional
         Weights to use instead.
+    **options : Any
+        Options of :class:`~equipoise.losses.Loss`: ``reduction``, ``ignore_index``, ``validate`` and
+        ``empty_classes``.
 
     Notes
     -----
     The mean divides by the number of samples. ``functional.cross_entropy`` divides by the sum of the
     weights, as torch.
 
+    Examples
+    --------
     >>> import torch
     >>> WeightedCrossEntropyLoss([3, 1]).class_weight
     tensor([0.6667, 2.0000])

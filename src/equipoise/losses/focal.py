@@ -14,6 +14,7 @@ from equipoise.losses import functional
 from equipoise.losses._base import Loss, LossOptions
 from equipoise.losses._links import Link
 from equipoise.losses.cross_entropy import reweighted_prior
+from equipoise.losses.functional.shared import reduce_loss
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -24,14 +25,23 @@ class FocalLoss(Loss):
 
     Parameters
     ----------
+    class_counts : array, optional
+        Not used by the equation; checked against the logits if given.
     gamma, phi : float
         The focus, under the name that Lin et al. give it and the one of Lieberman et al.; 2 by default, and 0
         is cross-entropy. Give one of them.
     alpha : float or array of shape (C,), optional
-        One weight a class; a number a stands for (1 − a, a) in a binary problem.
-    class_counts
-        Not used by the equation; checked against the logits if given.
+        One weight per class; a number a stands for (1 − a, a) in a binary problem.
+    **options : Any
+        Options of :class:`~equipoise.losses.Loss`: ``reduction``, ``ignore_index``, ``validate`` and
+        ``empty_classes``.
 
+    References
+    ----------
+    Lin et al.: Focal loss for dense object detection, ICCV 2017; Lieberman et al., Eq 2.
+
+    Examples
+    --------
     >>> import torch
     >>> FocalLoss(gamma=2)(torch.zeros(1, 2), torch.tensor([1]))
     tensor(0.1733)
@@ -60,7 +70,7 @@ class FocalLoss(Loss):
         if self.alpha is not None and self.alpha.ndim == 2:  # one pair of weights a row
             weight = self.alpha.to(logits.dtype).gather(1, target.unsqueeze(1)).squeeze(1)
             each = weight * functional.focal_loss(logits, target, phi=self.phi, reduction="none")
-            return functional.reduce_loss(each, reduction)
+            return reduce_loss(each, reduction)
         return functional.focal_loss(logits, target, phi=self.phi, alpha=self.alpha, reduction=reduction)
 
     def set_rows(self, **values: Tensor) -> None:

@@ -11,6 +11,7 @@ from equipoise._core.checks import check_in_range
 from equipoise.losses import functional
 from equipoise.losses._base import Loss, LossOptions
 from equipoise.losses._covariance import KeepsCovariance
+from equipoise.losses.functional.shared import promote
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -30,7 +31,16 @@ class ISDALoss(KeepsCovariance, Loss):
         λ at the end of training.
     covariance : {"auto", "full", "diagonal"}
         Full matrices need C·d² numbers, the diagonal C·d; ``"auto"`` keeps full ones while they are small.
+    **options : Any
+        Options of :class:`~equipoise.losses.Loss`: ``reduction``, ``ignore_index``, ``validate`` and
+        ``empty_classes``.
 
+    References
+    ----------
+    Wang et al.: Regularizing deep networks with semantic data augmentation, TPAMI 2021.
+
+    Examples
+    --------
     >>> sorted(ISDALoss.requires)
     ['features', 'head_weight']
     """
@@ -56,7 +66,7 @@ class ISDALoss(KeepsCovariance, Loss):
         self.progress = (epoch + 1) / max(epochs, 1)
 
     def compute(self, logits: Tensor, target: Tensor, reduction: str, **needs: Tensor) -> Tensor:
-        features = functional.promote(needs["features"]).detach()
+        features = promote(needs["features"]).detach()
         sigma = self.running_covariance(features, target, logits.shape[-1], gather=self.gathering(logits))
         return functional.isda_loss(
             logits,
@@ -68,4 +78,11 @@ class ISDALoss(KeepsCovariance, Loss):
         )
 
     def extra_repr(self) -> str:
+        """The settings that ``repr`` shows.
+
+        Returns
+        -------
+        str
+            The settings.
+        """
         return f"strength={self.strength}, covariance={self.covariance!r}, {super().extra_repr()}"

@@ -42,6 +42,7 @@ class LPLLoss(Loss):
     Parameters
     ----------
     class_counts : array of shape (C,)
+        Training samples of each class.
     split : float
         Fraction of the classes that count as head.
     bound, spread : float
@@ -49,7 +50,16 @@ class LPLLoss(Loss):
     step_size : float, optional
         α of the paper's repeated steps. By default one step of the bound's whole length, which costs one
         softmax.
+    **options : Any
+        Options of :class:`~equipoise.losses.Loss`: ``reduction``, ``ignore_index``, ``validate`` and
+        ``empty_classes``.
 
+    References
+    ----------
+    Li, Su, Wu & Zhang: Logit perturbation, AAAI 2022.
+
+    Examples
+    --------
     >>> LPLLoss([1000, 100, 10, 1]).bounds
     tensor([-1.2500,  0.0000,  1.2500,  2.5000])
     """

@@ -44,7 +44,18 @@ class _CosineLoss(Loss):
         self._looked = False
 
     def logits(self, given: Tensor) -> Tensor:
-        """The logits s·cos, from cosines if ``input`` says so. A first batch that looks like cosines warns."""
+        """The logits s·cos, from cosines if ``input`` says so. A first batch that looks like cosines warns.
+
+        Parameters
+        ----------
+        given : Tensor of shape (n, C)
+            Logits or cosines, as ``input`` says.
+
+        Returns
+        -------
+        Tensor of shape (n, C)
+            The logits.
+        """
         if self.input == "cosine":
             return self.scale * given
         if not self._looked and not untouchable(given):
@@ -78,6 +89,7 @@ class LDAMLoss(_CosineLoss):
     Parameters
     ----------
     class_counts : array of shape (C,)
+        Training samples of each class.
     max_margin : float
         The margin of the rarest class; 0 is cross-entropy.
     scale : float
@@ -85,6 +97,9 @@ class LDAMLoss(_CosineLoss):
     input : {"logits", "cosine"}
         What the loss is given: logits s·cos, as :class:`~equipoise.networks.CosineLinear` makes them, or the
         cosines themselves, as in the authors' code.
+    **options : Any
+        Options of :class:`~equipoise.losses.Loss`: ``reduction``, ``ignore_index``, ``validate`` and
+        ``empty_classes``.
 
     References
     ----------
@@ -130,6 +145,7 @@ class KPSLoss(_CosineLoss):
     Parameters
     ----------
     class_counts : array of shape (C,)
+        Training samples of each class.
     max_margin : float
         The margin of the rarest class.
     scale : float
@@ -138,6 +154,9 @@ class KPSLoss(_CosineLoss):
         b.
     input : {"logits", "cosine"}
         As for :class:`LDAMLoss`.
+    **options : Any
+        Options of :class:`~equipoise.losses.Loss`: ``reduction``, ``ignore_index``, ``validate`` and
+        ``empty_classes``.
 
     References
     ----------
@@ -186,6 +205,8 @@ class LargeMarginLoss(Loss):
 
     Parameters
     ----------
+    class_counts : array of shape (C,), optional
+        Training samples of each class; checked against the logits if given.
     margin : int or float
         m ≥ 1, whole, for the multiplicative form (1 is cross-entropy); any m ≥ 0 for the additive one.
     form : {"multiplicative", "additive"}
@@ -193,7 +214,16 @@ class LargeMarginLoss(Loss):
     blend : float
         λ at the start of training; the loss uses (ψ + λ cos θ)/(1 + λ), with λ falling to 0 over the first
         half.
+    **options : Any
+        Options of :class:`~equipoise.losses.Loss`: ``reduction``, ``ignore_index``, ``validate`` and
+        ``empty_classes``.
 
+    References
+    ----------
+    Liu et al.: Large-margin softmax loss for convolutional neural networks, ICML 2016.
+
+    Examples
+    --------
     >>> LargeMarginLoss.requires == {"features", "head_weight"}
     True
     """

@@ -20,6 +20,7 @@ class MetaENumLoss(LossWithCovariance):
     Parameters
     ----------
     class_counts : array of shape (C,)
+        Training samples of each class.
     beta : float
         β of the effective number.
     tau1, tau2 : float
@@ -97,7 +98,23 @@ class MetaENumLoss(LossWithCovariance):
             self.counter.update(seen.index, seen.dynamics[..., 3])
 
     def offsets(self, dynamics: Tensor) -> Tensor:
-        """h of the dynamics (…, 5)."""
+        """h of the dynamics (…, 5).
+
+        Parameters
+        ----------
+        dynamics : Tensor of shape (…, 5)
+            The training dynamics.
+
+        Returns
+        -------
+        Tensor of shape (…,)
+            h.
+
+        Raises
+        ------
+        ValueError
+            If this loss learns no h.
+        """
         if self.offset is None:
             raise ValueError("this loss learns no h: tau1 is 0, or the offset is constant")
         return self.offset(dynamics.to(next(self.offset.parameters()).dtype)).squeeze(-1)

@@ -19,6 +19,7 @@ class MetaWeightNetLoss(LearnedLoss):
     Parameters
     ----------
     class_counts : array of shape (C,)
+        Training samples of each class.
     hidden : int
         Units of the weighting network.
 
@@ -26,6 +27,8 @@ class MetaWeightNetLoss(LearnedLoss):
     ----------
     Shu et al.: Meta-Weight-Net: Learning an Explicit Mapping For Sample Weighting, NeurIPS 2019.
 
+    Examples
+    --------
     >>> loss = MetaWeightNetLoss([9, 1])
     >>> sum(p.numel() for p in loss.parameters())
     301
@@ -37,7 +40,18 @@ class MetaWeightNetLoss(LearnedLoss):
         self.weighting = nn.Sequential(nn.Linear(1, hidden), nn.ReLU(), nn.Linear(hidden, 1), nn.Sigmoid())
 
     def weights(self, surprise: Tensor) -> Tensor:
-        """The weight of a sample whose loss is ``surprise``."""
+        """The weight of a sample whose loss is ``surprise``.
+
+        Parameters
+        ----------
+        surprise : Tensor of shape (n,)
+            The cross-entropy of each sample.
+
+        Returns
+        -------
+        Tensor of shape (n,)
+            The weights, from 0 to 1.
+        """
         given = surprise.to(next(self.weighting.parameters()).dtype)
         return self.weighting(given.unsqueeze(-1)).squeeze(-1)
 
@@ -49,5 +63,16 @@ class MetaWeightNetLoss(LearnedLoss):
         return reduce_loss(surprise, "mean", weight)
 
     def implied_prior(self, class_prior: npt.ArrayLike) -> FloatArray:
-        """The data's own: the weights follow the samples' losses, not their classes."""
+        """The data's own: the weights follow the samples' losses, not their classes.
+
+        Parameters
+        ----------
+        class_prior : array of shape (C,)
+            The class shares of the training data.
+
+        Returns
+        -------
+        array of shape (C,)
+            The same shares.
+        """
         return np.asarray(class_prior, dtype=np.float64)

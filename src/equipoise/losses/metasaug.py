@@ -19,10 +19,15 @@ class MetaSAugLoss(LossWithCovariance):
     Parameters
     ----------
     class_counts : array of shape (C,)
+        Training samples of each class.
     strength : float
         λ of ISDA at the end of training; it grows in proportion to the epoch.
-    beta, covariance, sigma_lr
+    beta : float
+        β of the effective number that weighs the classes.
+    covariance : {"auto", "full", "diagonal"}
         As for :class:`MetaENumLoss`.
+    sigma_lr : float
+        The step of Σ along the meta gradient, as for :class:`MetaENumLoss`.
     preset : {"default", "paper"}
         ``"paper"`` is the authors' own training in what it does otherwise: a class remembers all samples it
         ever had, a batch enters its covariances after it was trained on, the learned covariances are the ones
@@ -32,6 +37,8 @@ class MetaSAugLoss(LossWithCovariance):
     ----------
     Li et al.: MetaSAug: Meta Semantic Augmentation for Long-Tailed Visual Recognition, CVPR 2021.
 
+    Examples
+    --------
     >>> MetaSAugLoss([9, 1]).covariance
     'auto'
     """

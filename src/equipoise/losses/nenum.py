@@ -1,4 +1,4 @@
-"""New effective numbers: weights a sample from data scatter, counts and offset."""
+"""New effective numbers: weights per sample from data scatter, counts and offset."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ class NENumLoss(Loss):
     Parameters
     ----------
     class_counts : array of shape (C,)
+        Training samples of each class.
     beta : float
         β of the effective number.
     offset : {"robust", "focal", "none", "inverse"}
@@ -41,11 +42,16 @@ class NENumLoss(Loss):
         Whether the data scatter takes part; without it the loss needs no head weights. ``"auto"`` leaves it
         out with two classes: the frequent one soon scatters more in the logits, and the scatter would give
         back to it the weight that the effective numbers took.
+    **options : Any
+        Options of :class:`~equipoise.losses.Loss`: ``reduction``, ``ignore_index``, ``validate`` and
+        ``empty_classes``.
 
     References
     ----------
     Wu & Li, "Revisiting the Effective Number Theory for Imbalanced Learning".
 
+    Examples
+    --------
     >>> import torch
     >>> loss = NENumLoss([100, 10, 10])
     >>> sorted(loss.requires)
@@ -97,15 +103,28 @@ class NENumLoss(Loss):
         return weighted_mean(self.sample_weights(surprise, target), surprise, reduction)
 
     def sample_weights(self, surprise: Tensor, target: Tensor) -> Tensor:
-        """w(x) of Eq 18, with the class part normalized to sum to the number of classes."""
+        """w(x) of Eq 18, with the class part normalized to sum to the number of classes.
+
+        Parameters
+        ----------
+        surprise : Tensor of shape (n,)
+            The cross-entropy of each sample.
+        target : Tensor of shape (n,)
+            The classes.
+
+        Returns
+        -------
+        Tensor of shape (n,)
+            The weights.
+        """
         g = functional.nenum_offset(
             surprise,
-            self.mean_probability[target],
+            self.mean_probability.index_select(0, target),
             offset=self.offset,
             r=self.r,
             threshold=self.threshold,
         )
-        return self.class_factor[target].to(g.dtype) * g
+        return g.mul_(self.class_factor.index_select(0, target))
 
     def start_epoch(self, epoch: int, epochs: int) -> None:
         super().start_epoch(epoch, epochs)

@@ -27,8 +27,13 @@ class PolyLoss(Loss):
 
     Parameters
     ----------
+    class_counts : array of shape (C,), optional
+        Training samples of each class; checked against the logits if given.
     epsilon : float
         ε ≥ −1, what is added to the first coefficient of −log p_y = Σ (1 − p_y)^j / j; 0 is cross-entropy.
+    **options : Any
+        Options of :class:`~equipoise.losses.Loss`: ``reduction``, ``ignore_index``, ``validate`` and
+        ``empty_classes``.
 
     References
     ----------

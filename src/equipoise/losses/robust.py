@@ -24,6 +24,23 @@ class LqLoss(Loss):
     """(1 − p_y^q)/q, between cross-entropy (q → 0) and the mean absolute error (q = 1) (Zhang & Sabuncu
     2018).
 
+    Parameters
+    ----------
+    class_counts : array of shape (C,), optional
+        Training samples of each class; checked against the logits if given.
+    q : float
+        q in [0, 1].
+    **options : Any
+        Options of :class:`~equipoise.losses.Loss`: ``reduction``, ``ignore_index``, ``validate`` and
+        ``empty_classes``.
+
+    References
+    ----------
+    Zhang & Sabuncu: Generalized cross entropy loss for training deep neural networks with noisy
+    labels, NeurIPS 2018.
+
+    Examples
+    --------
     >>> import torch
     >>> LqLoss(q=1)(torch.zeros(1, 4), torch.tensor([0]))
     tensor(0.7500)
@@ -46,7 +63,13 @@ class LqLoss(Loss):
         return functional.lq_loss(logits, target, q=self.q, reduction=reduction)
 
     def link(self) -> Link | None:
-        """None for q = 1, the mean absolute error, which is minimized by the likeliest class alone."""
+        """None for q = 1, the mean absolute error, which is minimized by the likeliest class alone.
+
+        Returns
+        -------
+        Link or None
+            The link.
+        """
         return Link(power=self.q) if self.q < 1 else None
 
     def extra_repr(self) -> str:
@@ -58,11 +81,22 @@ class DisturbLabelLoss(Loss):
 
     Parameters
     ----------
+    class_counts : array of shape (C,), optional
+        Training samples of each class; checked against the logits if given.
     rate : float
         α, the probability that a label is redrawn (it may fall on itself).
     seed : int
         Draws are a function of the seed and of the number of batches seen, which is saved with the state.
+    **options : Any
+        Options of :class:`~equipoise.losses.Loss`: ``reduction``, ``ignore_index``, ``validate`` and
+        ``empty_classes``.
 
+    References
+    ----------
+    Xie et al.: DisturbLabel: regularizing CNN on the loss layer, CVPR 2016.
+
+    Examples
+    --------
     >>> import torch
     >>> loss = DisturbLabelLoss(rate=0.0)
     >>> loss(torch.zeros(1, 2), torch.tensor([1]))
@@ -94,7 +128,18 @@ class DisturbLabelLoss(Loss):
         return cross_entropy_of(logits, target, reduction)
 
     def implied_prior(self, class_prior: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Redrawing mixes the labels' prior with the uniform one."""
+        """Redrawing mixes the labels' prior with the uniform one.
+
+        Parameters
+        ----------
+        class_prior : array of shape (C,)
+            The class shares of the training data.
+
+        Returns
+        -------
+        array of shape (C,)
+            The mixture of both.
+        """
         prior = np.asarray(class_prior, dtype=np.float64)
         return (1 - self.rate) * prior + self.rate / prior.size
 

@@ -34,7 +34,7 @@ def ratio(numerator: FloatArray, denominator: FloatArray, empty: float = 0.0) ->
 
 @dataclass(frozen=True)
 class Tallies:
-    """Weight of the samples a class: those it is called rightly, those that are it, those that are called it."""
+    """Weight of the samples per class: those it is called rightly, those that are it, those that are called it."""
 
     hits: FloatArray
     actual: FloatArray

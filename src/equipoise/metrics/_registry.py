@@ -25,18 +25,23 @@ class Metric:
 
     Attributes
     ----------
-    name
+    name : str
         As in ``METRICS``.
-    needs
+    function : callable
+        ``(y_true, values, **keywords)`` to the value.
+    needs : {"labels", "scores", "proba"}
         What the second argument is: predicted ``"labels"``, ``"scores"`` (any increasing function of the
-        positive class's probability, or one column a class), or ``"proba"`` (distributions over the classes).
-    greater_is_better
+        positive class's probability, or one column per class), or ``"proba"`` (distributions over the classes).
+    greater_is_better : bool
         Whether to maximize it.
-    multiclass
+    multiclass : bool
         Whether it takes more than two classes.
-    bounds
+    bounds : tuple of float
         The smallest and largest value it can have.
-    params
+    weighted : callable, optional
+        Makes the form of the metric that takes many vectors of weights at once, which bootstrap intervals
+        use.
+    params : mapping
         Keywords bound to the function, as in ``get_metric("f_beta", beta=2)``.
 
     Examples
@@ -77,7 +82,20 @@ class Metric:
         return self.function(y_true, values, **{**self.params, **keywords})
 
     def better(self, a: float, b: float) -> bool:
-        """Whether ``a`` beats ``b``; NaN never does."""
+        """Whether ``a`` beats ``b``; NaN never does.
+
+        Parameters
+        ----------
+        a : float
+            A value of this metric.
+        b : float
+            The value to compare it with.
+
+        Returns
+        -------
+        bool
+            Whether ``a`` is better.
+        """
         return bool(np.isfinite(a) and (not np.isfinite(b) or self.sign * a > self.sign * b))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -91,7 +109,32 @@ class Metric:
         labels: npt.ArrayLike | None = None,
         pos_label: Any = None,
     ) -> tuple[AnyArray, dict[str, Any]]:
-        """From class probabilities to this metric's second argument and keywords."""
+        """From class probabilities to this metric's second argument and keywords.
+
+        Parameters
+        ----------
+        y_true : array of shape (samples,)
+            The true labels.
+        proba : array of shape (samples, classes) or (samples,)
+            The class probabilities, a column for each label; with two classes a vector holds those of the
+            second.
+        labels : array, optional
+            The labels of the columns of ``proba``; by default the sorted labels of ``y_true``.
+        pos_label : label, optional
+            The positive class of two; by default the last in sorted order.
+
+        Returns
+        -------
+        array
+            What the metric takes as its second argument: labels, scores or the table of probabilities.
+        dict
+            The keywords to call it with.
+
+        Raises
+        ------
+        ValueError
+            If the metric takes two classes and there are more.
+        """
         _, table, classes, _ = proba_input(y_true, proba, labels)
         keywords: dict[str, Any] = {"labels": classes} if "labels" in self.accepts else {}
         if classes.size == 2 and "pos_label" in self.accepts:
@@ -117,12 +160,46 @@ class Metric:
         """The metric from class probabilities, whatever it needs (labels are the most probable class).
 
         ``labels`` names the columns of ``proba`` and is needed when ``y_true`` lacks a class.
+
+        Parameters
+        ----------
+        y_true : array of shape (samples,)
+            The true labels.
+        proba : array of shape (samples, classes) or (samples,)
+            The class probabilities, a column for each label; with two classes a vector holds those of the
+            second.
+        labels : array, optional
+            The labels of the columns of ``proba``; by default the sorted labels of ``y_true``.
+        pos_label : label, optional
+            The positive class of two; by default the last in sorted order.
+        sample_weight : array of shape (samples,), optional
+            The weight of each sample.
+
+        Returns
+        -------
+        float
+            The value of the metric.
         """
         values, keywords = self.arguments(y_true, proba, labels=labels, pos_label=pos_label)
         return self(y_true, values, sample_weight=sample_weight, **keywords)
 
     def scorer(self, estimator: Any, X: Any, y: Any) -> float:
-        """For scikit-learn's ``scoring=``: from a fitted classifier, more is better."""
+        """For scikit-learn's ``scoring=``: from a fitted classifier, more is better.
+
+        Parameters
+        ----------
+        estimator : classifier
+            A fitted scikit-learn classifier.
+        X : array or DataFrame
+            The rows to score it on.
+        y : array
+            Their labels.
+
+        Returns
+        -------
+        float
+            The value, times −1 where less is better.
+        """
         if self.needs == "labels":
             return self.sign * self(y, estimator.predict(X))
         if self.needs == "proba" or not hasattr(estimator, "decision_function"):
@@ -166,6 +243,26 @@ def get_metric(name: str | Metric, **params: Any) -> Metric:
 
     The name may carry its keywords, as configuration files need it.
 
+    Parameters
+    ----------
+    name : str or Metric
+        A name in ``METRICS``, perhaps with its keywords, or a metric, which is returned with the keywords
+        bound.
+    **params : Any
+        Keywords to bind to the metric's function.
+
+    Returns
+    -------
+    Metric
+        The metric.
+
+    Raises
+    ------
+    ValueError
+        If there is no such metric or it does not take a keyword.
+
+    Examples
+    --------
     >>> get_metric("brier").greater_is_better
     False
     >>> get_metric("precision_at_recall(min_recall=0.9)")([0, 1, 0, 1], [0.1, 0.4, 0.5, 0.8])
@@ -218,6 +315,27 @@ def evaluate_all(
 ) -> dict[str, float]:
     """Several metrics from one table of class probabilities; by default all that need no keyword.
 
+    Parameters
+    ----------
+    y_true : array of shape (samples,)
+        The true labels.
+    proba : array of shape (samples, classes) or (samples,)
+        The class probabilities, a column for each label; with two classes a vector holds those of the
+        second.
+    metrics : sequence of str, optional
+        Names in ``METRICS``; by default all that need no keyword and fit the number of classes.
+    labels : array, optional
+        The labels of the columns of ``proba``; by default the sorted labels of ``y_true``.
+    pos_label : label, optional
+        The positive class of two; by default the last in sorted order.
+
+    Returns
+    -------
+    dict of str to float
+        The value of each metric, by name.
+
+    Examples
+    --------
     >>> evaluate_all([0, 0, 1], [0.2, 0.6, 0.9], ["auc", "top1_error", "recall"])
     {'auc': 1.0, 'top1_error': 0.333..., 'recall': 1.0}
     """

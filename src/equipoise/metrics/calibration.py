@@ -35,6 +35,25 @@ def brier(
     For two classes (y − p)² of one of them (Lieberman et al., Eq 19, as a mean), within [0, 1]; for more
     the sum over the classes, within [0, 2], as in scikit-learn and in Brier (1950).
 
+    Parameters
+    ----------
+    y_true : array of shape (samples,)
+        The true labels.
+    proba : array of shape (samples, classes) or (samples,)
+        The class probabilities, a column for each label; with two classes a vector holds those of the
+        second.
+    labels : array, optional
+        The labels of the columns of ``proba``; by default the sorted labels of ``y_true``.
+    sample_weight : array of shape (samples,), optional
+        The weight of each sample; by default all weigh the same.
+
+    Returns
+    -------
+    float
+        The value of the metric.
+
+    Examples
+    --------
     >>> brier([0, 1], [0.5, 0.75])
     0.15625
     """
@@ -62,6 +81,25 @@ def log_loss(
 ) -> float:
     """Log loss: the mean of −log of the true class's probability, clipped at the machine's epsilon.
 
+    Parameters
+    ----------
+    y_true : array of shape (samples,)
+        The true labels.
+    proba : array of shape (samples, classes) or (samples,)
+        The class probabilities, a column for each label; with two classes a vector holds those of the
+        second.
+    labels : array, optional
+        The labels of the columns of ``proba``; by default the sorted labels of ``y_true``.
+    sample_weight : array of shape (samples,), optional
+        The weight of each sample; by default all weigh the same.
+
+    Returns
+    -------
+    float
+        The value of the metric.
+
+    Examples
+    --------
     >>> log_loss([0, 1], [0.5, 0.5])
     0.693...
     """
@@ -73,7 +111,19 @@ def log_loss(
 
 @dataclass(frozen=True)
 class ReliabilityCurve:
-    """Bins of confidence: their edges, how confident and how right the model is there, and their weight."""
+    """Bins of confidence: their edges, how confident and how right the model is there, and their weight.
+
+    Attributes
+    ----------
+    edges : array of shape (bins + 1,)
+        The edges of the bins.
+    confidence : array of shape (bins,)
+        The mean confidence in each bin; NaN where it is empty.
+    frequency : array of shape (bins,)
+        The observed frequency in each bin; NaN where it is empty.
+    weight : array of shape (bins,)
+        The share of the samples in each bin.
+    """
 
     edges: FloatArray
     confidence: FloatArray
@@ -122,6 +172,29 @@ def reliability_curve(
     With two classes the confidence is the probability of the second class and the frequency its share;
     with more it is that of the called class and the share of right calls.
 
+    Parameters
+    ----------
+    y_true : array of shape (samples,)
+        The true labels.
+    proba : array of shape (samples, classes) or (samples,)
+        The class probabilities, a column for each label; with two classes a vector holds those of the
+        second.
+    n_bins : int
+        The number of bins of confidence.
+    strategy : {"uniform", "quantile"}
+        Bins of equal width or of equal weight.
+    labels : array, optional
+        The labels of the columns of ``proba``; by default the sorted labels of ``y_true``.
+    sample_weight : array of shape (samples,), optional
+        The weight of each sample; by default all weigh the same.
+
+    Returns
+    -------
+    ReliabilityCurve
+        The bins with their mean confidence, observed frequency and weight.
+
+    Examples
+    --------
     >>> curve = reliability_curve([0, 0, 1, 1], [0.1, 0.3, 0.7, 0.9], n_bins=2)
     >>> curve.confidence, curve.frequency
     (array([0.2, 0.8]), array([0., 1.]))
@@ -171,10 +244,33 @@ def expected_calibration_error(
     Bins of equal width (``strategy="uniform"``) or of equal weight (``"quantile"``), see
     :func:`reliability_curve`.
 
+    Parameters
+    ----------
+    y_true : array of shape (samples,)
+        The true labels.
+    proba : array of shape (samples, classes) or (samples,)
+        The class probabilities, a column for each label; with two classes a vector holds those of the
+        second.
+    n_bins : int
+        The number of bins of confidence.
+    strategy : {"uniform", "quantile"}
+        Bins of equal width or of equal weight.
+    labels : array, optional
+        The labels of the columns of ``proba``; by default the sorted labels of ``y_true``.
+    sample_weight : array of shape (samples,), optional
+        The weight of each sample; by default all weigh the same.
+
+    Returns
+    -------
+    float
+        The value of the metric.
+
     References
     ----------
     Naeini, Cooper & Hauskrecht (2015); Guo et al. (2017), Eq 3, for more than two classes.
 
+    Examples
+    --------
     >>> expected_calibration_error([0, 0, 1, 1], [0.25, 0.25, 0.75, 0.75], n_bins=2)
     0.25
     """

@@ -72,6 +72,29 @@ def recall(
 ) -> float:
     """Recall (sensitivity): the share of the positive class that is found.
 
+    Parameters
+    ----------
+    y_true : array of shape (samples,)
+        The true labels.
+    y_pred : array of shape (samples,)
+        The predicted labels.
+    pos_label : label, optional
+        The positive class of two; by default the last in sorted order.
+    average : {"auto", "binary", "macro"}
+        ``"binary"`` is the value of the positive class, ``"macro"`` the plain mean over classes;
+        ``"auto"`` takes the first with two classes and the second with more.
+    labels : array, optional
+        All labels, where the vectors may lack one; by default those that occur.
+    sample_weight : array of shape (samples,), optional
+        The weight of each sample; by default all weigh the same.
+
+    Returns
+    -------
+    float
+        The value of the metric.
+
+    Examples
+    --------
     >>> recall([0, 0, 1, 1], [0, 1, 1, 0])
     0.5
     """
@@ -100,6 +123,29 @@ def specificity(
 ) -> float:
     """Specificity: the share of the negatives that is not called positive.
 
+    Parameters
+    ----------
+    y_true : array of shape (samples,)
+        The true labels.
+    y_pred : array of shape (samples,)
+        The predicted labels.
+    pos_label : label, optional
+        The positive class of two; by default the last in sorted order.
+    average : {"auto", "binary", "macro"}
+        ``"binary"`` is the value of the positive class, ``"macro"`` the plain mean over classes;
+        ``"auto"`` takes the first with two classes and the second with more.
+    labels : array, optional
+        All labels, where the vectors may lack one; by default those that occur.
+    sample_weight : array of shape (samples,), optional
+        The weight of each sample; by default all weigh the same.
+
+    Returns
+    -------
+    float
+        The value of the metric.
+
+    Examples
+    --------
     >>> specificity([0, 0, 0, 0, 1], [0, 0, 0, 1, 1])
     0.75
     """
@@ -129,6 +175,29 @@ def precision(
 ) -> float:
     """Precision: the share of what is called positive that is.
 
+    Parameters
+    ----------
+    y_true : array of shape (samples,)
+        The true labels.
+    y_pred : array of shape (samples,)
+        The predicted labels.
+    pos_label : label, optional
+        The positive class of two; by default the last in sorted order.
+    average : {"auto", "binary", "macro"}
+        ``"binary"`` is the value of the positive class, ``"macro"`` the plain mean over classes;
+        ``"auto"`` takes the first with two classes and the second with more.
+    labels : array, optional
+        All labels, where the vectors may lack one; by default those that occur.
+    sample_weight : array of shape (samples,), optional
+        The weight of each sample; by default all weigh the same.
+
+    Returns
+    -------
+    float
+        The value of the metric.
+
+    Examples
+    --------
     >>> precision([0, 0, 1, 1], [0, 1, 1, 1])
     0.666...
     """
@@ -158,6 +227,31 @@ def f_beta(
 ) -> float:
     """F-beta: harmonic mean of precision and recall, recall weighing ``beta``² times as much.
 
+    Parameters
+    ----------
+    y_true : array of shape (samples,)
+        The true labels.
+    y_pred : array of shape (samples,)
+        The predicted labels.
+    beta : float
+        Recall weighs ``beta``² times as much as precision.
+    pos_label : label, optional
+        The positive class of two; by default the last in sorted order.
+    average : {"auto", "binary", "macro"}
+        ``"binary"`` is the value of the positive class, ``"macro"`` the plain mean over classes;
+        ``"auto"`` takes the first with two classes and the second with more.
+    labels : array, optional
+        All labels, where the vectors may lack one; by default those that occur.
+    sample_weight : array of shape (samples,), optional
+        The weight of each sample; by default all weigh the same.
+
+    Returns
+    -------
+    float
+        The value of the metric.
+
+    Examples
+    --------
     >>> f_beta([0, 0, 1, 1], [0, 1, 1, 1], beta=2)
     0.909...
     """
@@ -186,6 +280,24 @@ def macro_f1(
 ) -> float:
     """Macro F1: the plain mean of the classes' F1.
 
+    Parameters
+    ----------
+    y_true : array of shape (samples,)
+        The true labels.
+    y_pred : array of shape (samples,)
+        The predicted labels.
+    labels : array, optional
+        All labels, where the vectors may lack one; by default those that occur.
+    sample_weight : array of shape (samples,), optional
+        The weight of each sample; by default all weigh the same.
+
+    Returns
+    -------
+    float
+        The value of the metric.
+
+    Examples
+    --------
     >>> macro_f1([0, 0, 1, 1], [0, 1, 1, 1])
     0.733...
     """
@@ -204,6 +316,24 @@ def balanced_accuracy(
 ) -> float:
     """Balanced accuracy, also called ACSA: the plain mean of the classes' recalls.
 
+    Parameters
+    ----------
+    y_true : array of shape (samples,)
+        The true labels.
+    y_pred : array of shape (samples,)
+        The predicted labels.
+    labels : array, optional
+        All labels, where the vectors may lack one; by default those that occur.
+    sample_weight : array of shape (samples,), optional
+        The weight of each sample; by default all weigh the same.
+
+    Returns
+    -------
+    float
+        The value of the metric.
+
+    Examples
+    --------
     >>> balanced_accuracy([0, 0, 0, 0, 1], [0, 0, 0, 0, 0])
     0.5
     """
@@ -236,10 +366,28 @@ def g_mean(
 
     The literature has two more, for which see :func:`g_mean_macro` and :func:`g_mean_per_class`.
 
+    Parameters
+    ----------
+    y_true : array of shape (samples,)
+        The true labels.
+    y_pred : array of shape (samples,)
+        The predicted labels.
+    labels : array, optional
+        All labels, where the vectors may lack one; by default those that occur.
+    sample_weight : array of shape (samples,), optional
+        The weight of each sample; by default all weigh the same.
+
+    Returns
+    -------
+    float
+        The value of the metric.
+
     References
     ----------
     Lieberman et al., Eq 17.
 
+    Examples
+    --------
     >>> g_mean([0, 0, 0, 1], [0, 0, 1, 1])
     0.816...
     >>> g_mean([0, 0, 1, 1, 2, 2], [0, 0, 1, 0, 2, 2])
@@ -259,6 +407,24 @@ def g_mean_per_class(
 ) -> float:
     """G-mean, per class: the mean over classes of √(sensitivity · specificity), as DGC reports it.
 
+    Parameters
+    ----------
+    y_true : array of shape (samples,)
+        The true labels.
+    y_pred : array of shape (samples,)
+        The predicted labels.
+    labels : array, optional
+        All labels, where the vectors may lack one; by default those that occur.
+    sample_weight : array of shape (samples,), optional
+        The weight of each sample; by default all weigh the same.
+
+    Returns
+    -------
+    float
+        The value of the metric.
+
+    Examples
+    --------
     >>> g_mean_per_class([0, 0, 1, 1, 2, 2], [0, 0, 1, 0, 2, 2])
     0.857...
     """
@@ -279,6 +445,24 @@ def g_mean_macro(
 
     For two classes it is the balanced accuracy; :func:`g_mean` is what most papers mean.
 
+    Parameters
+    ----------
+    y_true : array of shape (samples,)
+        The true labels.
+    y_pred : array of shape (samples,)
+        The predicted labels.
+    labels : array, optional
+        All labels, where the vectors may lack one; by default those that occur.
+    sample_weight : array of shape (samples,), optional
+        The weight of each sample; by default all weigh the same.
+
+    Returns
+    -------
+    float
+        The value of the metric.
+
+    Examples
+    --------
     >>> g_mean_macro([0, 0, 1, 1, 2, 2], [0, 0, 1, 0, 2, 2])
     0.874...
     """
@@ -300,6 +484,24 @@ def top1_error(
 ) -> float:
     """Top-1 error: the share of samples whose predicted label is wrong.
 
+    Parameters
+    ----------
+    y_true : array of shape (samples,)
+        The true labels.
+    y_pred : array of shape (samples,)
+        The predicted labels.
+    labels : array, optional
+        All labels, where the vectors may lack one; by default those that occur.
+    sample_weight : array of shape (samples,), optional
+        The weight of each sample; by default all weigh the same.
+
+    Returns
+    -------
+    float
+        The value of the metric.
+
+    Examples
+    --------
     >>> top1_error(["a", "b", "b", "c"], ["a", "b", "c", "c"])
     0.25
     """
@@ -317,6 +519,24 @@ def average_precision(
 ) -> float:
     """Average precision: the area under the precision-recall steps of the positive class.
 
+    Parameters
+    ----------
+    y_true : array of shape (samples,)
+        The true labels.
+    y_score : array of shape (samples,)
+        Scores that grow with the probability of the positive class.
+    pos_label : label, optional
+        The positive class of two; by default the last in sorted order.
+    sample_weight : array of shape (samples,), optional
+        The weight of each sample; by default all weigh the same.
+
+    Returns
+    -------
+    float
+        The value of the metric.
+
+    Examples
+    --------
     >>> average_precision([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
     0.833...
     """
@@ -334,6 +554,24 @@ def auprc_ova(
 ) -> float:
     """AUPRC, one versus all: the mean over the classes that occur of their average precision.
 
+    Parameters
+    ----------
+    y_true : array of shape (samples,)
+        The true labels.
+    proba : array of shape (samples, classes)
+        The class probabilities or scores, a column for each label.
+    labels : array, optional
+        All labels, where the vectors may lack one; by default those that occur.
+    sample_weight : array of shape (samples,), optional
+        The weight of each sample; by default all weigh the same.
+
+    Returns
+    -------
+    float
+        The value of the metric.
+
+    Examples
+    --------
     >>> auprc_ova([0, 1, 2], [[0.8, 0.1, 0.1], [0.3, 0.5, 0.2], [0.2, 0.6, 0.2]])
     0.666...
     """
@@ -370,8 +608,28 @@ def auc(
     labels: npt.ArrayLike | None = None,
     sample_weight: npt.ArrayLike | None = None,
 ) -> float:
-    """AUC: the area under the ROC curve; with a column a class, the mean of one class against the rest.
+    """AUC: the area under the ROC curve; with a column per class, the mean of one class against the rest.
 
+    Parameters
+    ----------
+    y_true : array of shape (samples,)
+        The true labels.
+    y_score : array of shape (samples,) or (samples, classes)
+        Scores that grow with the probability of the positive class, or of the class of each column.
+    pos_label : label, optional
+        The positive class of two; by default the last in sorted order.
+    labels : array, optional
+        All labels, where the vectors may lack one; by default those that occur.
+    sample_weight : array of shape (samples,), optional
+        The weight of each sample; by default all weigh the same.
+
+    Returns
+    -------
+    float
+        The value of the metric.
+
+    Examples
+    --------
     >>> auc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
     0.75
     """
@@ -389,6 +647,22 @@ def per_class(
 ) -> pd.DataFrame:
     """Recall, specificity, precision, F1, G-mean and support of each class.
 
+    Parameters
+    ----------
+    y_true : array of shape (samples,)
+        The true labels.
+    y_pred : array of shape (samples,)
+        The predicted labels.
+    labels : array, optional
+        All labels, where the vectors may lack one; by default those that occur.
+
+    Returns
+    -------
+    DataFrame
+        A row for each class, with its recall, specificity, precision, F1, G-mean and number of samples.
+
+    Examples
+    --------
     >>> per_class(["a", "a", "b"], ["a", "b", "b"]).loc["a", "recall"]
     np.float64(0.5)
     """

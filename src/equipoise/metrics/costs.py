@@ -43,6 +43,26 @@ def expected_cost(
 ) -> float:
     """Expected cost: the mean of ``cost_matrix[truth, decision]``, classes in the order of ``labels``.
 
+    Parameters
+    ----------
+    y_true : array of shape (samples,)
+        The true labels.
+    y_pred : array of shape (samples,)
+        The decisions, as labels.
+    cost_matrix : array of shape (classes, classes)
+        ``cost_matrix[truth, decision]``, classes in the order of ``labels``.
+    labels : array, optional
+        The labels in the order of the cost matrix; by default the sorted labels that occur.
+    sample_weight : array of shape (samples,), optional
+        The weight of each sample; by default all weigh the same.
+
+    Returns
+    -------
+    float
+        The mean cost per sample.
+
+    Examples
+    --------
     >>> expected_cost([0, 0, 1, 1], [0, 1, 1, 0], cost_matrix=[[0, 1], [10, 0]])
     2.75
     """
@@ -56,6 +76,22 @@ def cheapest_decision(
 ) -> AnyArray:
     """Bayes' decision: for each row of class probabilities the class of least expected cost.
 
+    Parameters
+    ----------
+    proba : array of shape (samples, classes)
+        The class probabilities.
+    cost_matrix : array of shape (classes, classes)
+        ``cost_matrix[truth, decision]``, classes in the order of ``labels``.
+    labels : array, optional
+        The labels of the columns; by default 0, 1, ….
+
+    Returns
+    -------
+    array of shape (samples,)
+        The label of the cheapest decision for each row.
+
+    Examples
+    --------
     >>> cheapest_decision([[0.95, 0.05], [0.8, 0.2]], [[0, 1], [10, 0]])
     array([0, 1])
     """
@@ -74,10 +110,15 @@ class CostCurve:
 
     Attributes
     ----------
-    probability_cost : from 0 to 1, p·c₊/(p·c₊ + (1−p)·c₋) for a prior p, cost c₊ of a miss, c₋ of an alarm
-    cost : (1 − recall)·probability_cost + (1 − specificity)·(1 − probability_cost), least over thresholds
-    trivial : the cost of the better of "always" and "never"
-    thresholds : where the least cost is reached
+    probability_cost : array
+        From 0 to 1: p·c₊/(p·c₊ + (1−p)·c₋) for a prior p, the cost c₊ of a miss and c₋ of an alarm.
+    cost : array
+        (1 − recall)·probability_cost + (1 − specificity)·(1 − probability_cost), the least over
+        thresholds.
+    trivial : array
+        The cost of the better of "always" and "never".
+    thresholds : array
+        Where the least cost is reached.
     """
 
     probability_cost: FloatArray
@@ -94,6 +135,22 @@ class CostCurve:
 def probability_cost(prior: npt.ArrayLike, miss_cost: float, alarm_cost: float) -> FloatArray:
     """Where on a cost curve a prior and two costs lie.
 
+    Parameters
+    ----------
+    prior : array-like
+        The share of the positives.
+    miss_cost : float
+        The cost of a miss.
+    alarm_cost : float
+        The cost of a false alarm.
+
+    Returns
+    -------
+    array
+        p·c₊/(p·c₊ + (1−p)·c₋).
+
+    Examples
+    --------
     >>> float(probability_cost(0.1, miss_cost=9, alarm_cost=1))
     0.5
     """
@@ -112,10 +169,30 @@ def cost_curve(
 ) -> CostCurve:
     """Cost curve: the lower envelope of the costs of all thresholds, exact at each of ``n_points``.
 
+    Parameters
+    ----------
+    y_true : array of shape (samples,)
+        The true labels, of two classes.
+    y_score : array of shape (samples,)
+        Scores that grow with the probability of the positive class.
+    n_points : int
+        The number of points from 0 to 1.
+    pos_label : label, optional
+        The positive class; by default the last in sorted order.
+    sample_weight : array of shape (samples,), optional
+        The weight of each sample; by default all weigh the same.
+
+    Returns
+    -------
+    CostCurve
+        The least cost at each point, beside that of deciding without the score.
+
     References
     ----------
     Drummond & Holte (2006), Cost curves, Machine Learning 65, section 4.
 
+    Examples
+    --------
     >>> curve = cost_curve([0, 1, 0, 1], [0.1, 0.4, 0.5, 0.8], n_points=3)
     >>> curve.cost.tolist()
     [0.0, 0.25, 0.0]

@@ -50,13 +50,43 @@ class Decision:
 
     @classmethod
     def at_threshold(cls, threshold: float, prior: npt.ArrayLike, wish: Wish | None = None) -> Decision:
-        """The rule that calls a row positive from a probability of ``threshold`` on."""
+        """The rule that calls a row positive from a probability of ``threshold`` on.
+
+        Parameters
+        ----------
+        threshold : float
+            The least probability of the positive class that is called positive.
+        prior : array of shape (2,)
+            The class shares at which the probabilities are given.
+        wish : Wish, optional
+            What the rule was chosen for.
+
+        Returns
+        -------
+        Decision
+            The rule.
+        """
         losses = np.array([[0.0, threshold], [1.0 - threshold, 0.0]])
         return cls(losses, check_distribution("prior", prior), wish or Wish())
 
     @classmethod
     def by_weights(cls, weights: npt.ArrayLike, prior: npt.ArrayLike, wish: Wish | None = None) -> Decision:
-        """The rule that calls the class of the largest probability times weight."""
+        """The rule that calls the class of the largest probability times weight.
+
+        Parameters
+        ----------
+        weights : array of shape (classes,)
+            One weight per class.
+        prior : array of shape (classes,)
+            The class shares at which the probabilities are given.
+        wish : Wish, optional
+            What the rule was chosen for.
+
+        Returns
+        -------
+        Decision
+            The rule.
+        """
         w = np.asarray(weights, dtype=np.float64)
         return cls(w[:, None] * (1 - np.eye(len(w))), check_distribution("prior", prior), wish or Wish())
 
@@ -74,8 +104,14 @@ class Decision:
         Parameters
         ----------
         proba : array of shape (rows, classes)
+            Class probabilities at ``prior``.
         row_costs : pair of arrays, optional
             The cost of a false alarm and of a miss of every row, for a wish with a cost by row.
+
+        Returns
+        -------
+        array of int of shape (rows,)
+            The class code of each row.
         """
         p = np.asarray(proba, dtype=np.float64)
         if row_costs is not None:
@@ -104,6 +140,7 @@ def choose_decision(
     truth : array of int
         Class codes.
     wish : Wish
+        What the decision should achieve.
     data_prior : array, optional
         The class shares at which ``proba`` is given; by default those of ``truth``.
     prior : array, optional
@@ -118,6 +155,7 @@ def choose_decision(
     Returns
     -------
     Decision
+        The rule, which remembers the wish and the prior.
 
     Raises
     ------
@@ -305,6 +343,24 @@ def binomial_interval(
 ) -> tuple[FloatArray, FloatArray]:
     """The exact interval of a share (Clopper & Pearson 1934, Biometrika 26).
 
+    Parameters
+    ----------
+    hits : array-like
+        The number of successes.
+    trials : array-like
+        The number of trials.
+    confidence : float
+        The least probability that the interval covers the true share.
+
+    Returns
+    -------
+    array
+        The lower bounds.
+    array
+        The upper bounds.
+
+    Examples
+    --------
     >>> low, high = binomial_interval(29, 29)
     >>> round(float(low), 3), float(high)
     (0.881, 1.0)
@@ -323,6 +379,7 @@ class DecisionFigure:
     Attributes
     ----------
     value : float
+        The figure on the held-out rows.
     low, high : float
         Where it will lie on a fresh batch of rows, half as many as were held out, in 95 % of such batches.
     long_run : tuple of float
@@ -342,9 +399,10 @@ class Judgment:
     Attributes
     ----------
     decision : Decision
+        The rule that was judged.
     figures : dict of str to DecisionFigure
         Balanced accuracy; with two classes recall, specificity, precision, F1 and alerts (the share of rows
-        called positive); with many the recall of every class and macro F1; the cost a row where one is known.
+        called positive); with many the recall of every class and macro F1; the cost per row where one is known.
     confusion : array of shape (classes, classes)
         Held-out rows by truth and call.
     """
@@ -383,6 +441,7 @@ def judge_decision(
     Parameters
     ----------
     decision : Decision
+        The rule to judge.
     proba, truth : arrays
         Held-out probabilities at ``data_prior`` and class codes.
     data_prior : array, optional
@@ -390,12 +449,14 @@ def judge_decision(
     row_costs : pair of arrays, optional
         For a wish with a cost by row.
     confidence : float
+        Of the ranges and the intervals.
     random_state : int
         Of the draws.
 
     Returns
     -------
     Judgment
+        The decision with its figures, their ranges and the confusion of classes.
     """
     p, y, given, _ = _checked(proba, truth, data_prior, None)
     n = p.shape[1]

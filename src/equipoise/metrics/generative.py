@@ -73,9 +73,12 @@ class Balls:
 
     Attributes
     ----------
-    hits : for each fake, the balls that contain it
-    covered : for each real, whether its ball contains a fake
-    k : the neighbor that sets the radius
+    hits : array of int
+        For each fake sample, in how many balls of real samples it lies.
+    covered : array of bool
+        For each real sample, whether a fake lies in its ball.
+    k : int
+        The neighbor that sets the radius of the balls.
     """
 
     hits: npt.NDArray[np.int64]
@@ -84,10 +87,12 @@ class Balls:
 
     @property
     def density(self) -> float:
+        """The mean number of balls that contain a fake sample, divided by ``k``."""
         return float(self.hits.mean() / self.k)
 
     @property
     def coverage(self) -> float:
+        """The share of real samples whose ball contains a fake."""
         return float(self.covered.mean())
 
 
@@ -97,6 +102,22 @@ def balls(real: npt.ArrayLike, fake: npt.ArrayLike, *, k: int = 5) -> Balls:
     Exact: pairs that the fast product cannot decide are computed again. Memory is bounded
     for any number of samples.
 
+    Parameters
+    ----------
+    real : array of shape (samples, features)
+        The real samples.
+    fake : array of shape (samples, features)
+        The generated samples.
+    k : int
+        The ball of a real sample reaches as far as its k-th nearest real neighbor.
+
+    Returns
+    -------
+    Balls
+        What the balls of the real samples contain.
+
+    Examples
+    --------
     >>> found = balls([[0.0], [1.0], [2.0]], [[0.5], [9.0]], k=1)
     >>> found.hits.tolist(), found.covered.tolist()
     ([2, 0], [True, True, False])
@@ -118,10 +139,26 @@ def balls(real: npt.ArrayLike, fake: npt.ArrayLike, *, k: int = 5) -> Balls:
 def density(real: npt.ArrayLike, fake: npt.ArrayLike, *, k: int = 5) -> float:
     """Density: the mean number of real balls that a fake lies in, over k. About 1 for equal distributions.
 
+    Parameters
+    ----------
+    real : array of shape (samples, features)
+        The real samples.
+    fake : array of shape (samples, features)
+        The generated samples.
+    k : int
+        The ball of a real sample reaches as far as its k-th nearest real neighbor.
+
+    Returns
+    -------
+    float
+        The value of the metric.
+
     References
     ----------
     Naeem et al. (2020), Reliable Fidelity and Diversity Metrics for Generative Models, Eq 4.
 
+    Examples
+    --------
     >>> density([[0.0], [1.0], [2.0]], [[0.5], [1.5]], k=1)
     2.0
     """
@@ -131,10 +168,26 @@ def density(real: npt.ArrayLike, fake: npt.ArrayLike, *, k: int = 5) -> float:
 def coverage(real: npt.ArrayLike, fake: npt.ArrayLike, *, k: int = 5) -> float:
     """Coverage: the share of real samples whose ball contains a fake.
 
+    Parameters
+    ----------
+    real : array of shape (samples, features)
+        The real samples.
+    fake : array of shape (samples, features)
+        The generated samples.
+    k : int
+        The ball of a real sample reaches as far as its k-th nearest real neighbor.
+
+    Returns
+    -------
+    float
+        The value of the metric.
+
     References
     ----------
     Naeem et al. (2020), Eq 5. For equal distributions and n fakes of n reals its mean is about 1 − 2^(−k).
 
+    Examples
+    --------
     >>> coverage([[0.0], [1.0], [2.0]], [[0.5]], k=1)
     0.666...
     """
@@ -163,10 +216,24 @@ def frechet_distance(real: npt.ArrayLike, fake: npt.ArrayLike) -> float:
     ‖μ₁ − μ₂‖² + tr(Σ₁ + Σ₂ − 2(Σ₁Σ₂)^½). With Σ = RᵀR from a QR of the centered samples the last trace is the
     sum of the singular values of R₁R₂ᵀ: no matrix root is taken and fewer samples than features do no harm.
 
+    Parameters
+    ----------
+    real : array of shape (samples, features)
+        The real samples.
+    fake : array of shape (samples, features)
+        The generated samples.
+
+    Returns
+    -------
+    float
+        The value of the metric.
+
     References
     ----------
     Dowson & Landau (1982); Heusel et al. (2017) on the features of an Inception network.
 
+    Examples
+    --------
     >>> frechet_distance([[0.0], [2.0]], [[3.0], [5.0]])
     9.0
     """
@@ -194,6 +261,32 @@ def generative_interval(
     resamples look farther apart than the samples are, so prefer ``method="basic"`` there, which turns that
     bias around.
 
+    Parameters
+    ----------
+    name : {"density", "coverage", "frechet_distance"}
+        The metric.
+    real : array of shape (samples, features)
+        The real samples.
+    fake : array of shape (samples, features)
+        The generated samples.
+    k : int
+        The ball of a real sample reaches as far as its k-th nearest real neighbor.
+    confidence : float
+        The nominal coverage of the interval.
+    method : {"percentile", "bca", "basic"}
+        The kind of bootstrap interval.
+    n_resamples : int
+        The number of resamples.
+    random_state : int, generator or None
+        The source of the resamples.
+
+    Returns
+    -------
+    Interval
+        The value with its bounds and standard error.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> x = np.random.default_rng(0).normal(size=(60, 2))
     >>> 0.5 < generative_interval("coverage", x[:30], x[30:], random_state=0).low < 1

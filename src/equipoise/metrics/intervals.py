@@ -31,7 +31,30 @@ _GROUPS = 200  # groups a stratum of the jackknife, which estimates only BCa's a
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate between two bounds."""
+    """An estimate between two bounds.
+
+    Attributes
+    ----------
+    estimate : float
+        The value on the samples at hand.
+    low : float
+        The lower bound.
+    high : float
+        The upper bound.
+    standard_error : float
+        The standard deviation over the resamples.
+    confidence : float
+        The nominal coverage.
+    method : str
+        How the bounds were found: ``"percentile"``, ``"bca"`` or ``"basic"``.
+    n_resamples : int
+        How many resamples were drawn.
+
+    Examples
+    --------
+    >>> 0.5 in Interval(0.45, 0.4, 0.6, 0.05, 0.95, "percentile", 1000)
+    True
+    """
 
     estimate: float
     low: float
@@ -135,7 +158,7 @@ def bootstrap(
     Parameters
     ----------
     statistic
-        Weights of the shape (resamples, samples) → one value a resample.
+        Weights of the shape (resamples, samples) → one value per resample.
     strata
         Indices of the samples that are resampled among each other.
     """
@@ -197,18 +220,36 @@ def bootstrap_interval(
 
     Parameters
     ----------
-    metric
+    metric : str, Metric or callable
         A name in ``METRICS``, a :class:`Metric`, or any function ``(y_true, values) → float`` (slower: it is
         called once a resample).
-    values
+    y_true : array of shape (samples,)
+        The true labels.
+    values : array
         Labels, scores or probabilities, whatever the metric needs.
-    method
+    confidence : float
+        The nominal coverage of the interval.
+    method : {"percentile", "bca", "basic"}
         ``"percentile"``, ``"bca"`` (corrected for bias and skewness) or ``"basic"``.
-    stratified
+    n_resamples : int
+        The number of bootstrap resamples.
+    stratified : bool
         Keep the class counts in every resample, so that no class can vanish. Without it the class counts vary
         too, and metrics that need both classes may be undefined in a resample.
-    keywords
+    random_state : int, generator or None
+        The source of the resamples.
+    **keywords : Any
         For the metric.
+
+    Returns
+    -------
+    Interval
+        The estimate with its bounds and standard error.
+
+    Raises
+    ------
+    ValueError
+        If the metric is undefined in a resample.
 
     References
     ----------
@@ -250,6 +291,36 @@ def bootstrap_difference(
 
     Both see the same resamples, so what they have in common cancels.
 
+    Parameters
+    ----------
+    metric : str, Metric or callable
+        As in :func:`bootstrap_interval`.
+    y_true : array of shape (samples,)
+        The true labels.
+    first : array
+        What the first model predicts: labels, scores or probabilities, whatever the metric needs.
+    second : array
+        What the second model predicts.
+    confidence : float
+        The nominal coverage of the interval.
+    method : {"percentile", "bca", "basic"}
+        The kind of bootstrap interval.
+    n_resamples : int
+        The number of bootstrap resamples.
+    stratified : bool
+        Whether to keep the class counts in every resample.
+    random_state : int, generator or None
+        The source of the resamples.
+    **keywords : Any
+        Keywords of the metric.
+
+    Returns
+    -------
+    Interval
+        The difference with its bounds and standard error.
+
+    Examples
+    --------
     >>> y = [0, 0, 0, 1, 1, 1]
     >>> good, poor = [.1, .2, .3, .7, .8, .9], [.1, .8, .2, .3, .9, .4]
     >>> print(bootstrap_difference("auc", y, good, poor, random_state=0))
@@ -283,6 +354,31 @@ def interval_table(
 
     ``options`` are those of :func:`bootstrap_interval`.
 
+    Parameters
+    ----------
+    y_true : array of shape (samples,)
+        The true labels.
+    proba : array of shape (samples, classes) or (samples,)
+        The class probabilities, a column for each label; with two classes a vector holds those of the
+        second.
+    metrics : sequence of str or Metric
+        The metrics.
+    labels : array, optional
+        The labels of the columns of ``proba``; by default the sorted labels of ``y_true``.
+    pos_label : label, optional
+        The positive class of two; by default the last in sorted order.
+    random_state : int, generator or None
+        The source of the resamples.
+    **options : Any
+        Options of :func:`bootstrap_interval`.
+
+    Returns
+    -------
+    DataFrame
+        A row for each metric with its estimate, bounds and standard error.
+
+    Examples
+    --------
     >>> table = interval_table([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9], ["auc", "brier"], random_state=0)
     >>> table.columns.tolist()
     ['estimate', 'low', 'high', 'standard_error']

@@ -26,8 +26,12 @@ class ThresholdCurve:
 
     Attributes
     ----------
-    thresholds : falling, the first is +∞
-    hits, alarms : weight of true and of false positives at each threshold
+    thresholds : array
+        The distinct thresholds in falling order; the first is +∞.
+    hits : array
+        The weight of the true positives at each threshold.
+    alarms : array
+        The weight of the false positives at each threshold.
     """
 
     thresholds: FloatArray
@@ -36,26 +40,52 @@ class ThresholdCurve:
 
     @property
     def recall(self) -> FloatArray:
+        """The share of the positives that each threshold finds."""
         return self.hits / self.hits[-1]
 
     @property
     def specificity(self) -> FloatArray:
+        """The share of the negatives that each threshold leaves alone."""
         return 1 - self.alarms / self.alarms[-1]
 
     @property
     def precision(self) -> FloatArray:
-        """One where nothing is called positive."""
+        """The share of what is called positive that is, at each threshold; one where nothing is called positive."""
         return kernels.ratio(self.hits, self.hits + self.alarms, 1.0)
 
     @property
     def prevalence(self) -> float:
+        """The share of the positives among all samples."""
         return float(self.hits[-1] / (self.hits[-1] + self.alarms[-1]))
 
     def f_beta(self, beta: float = 1.0) -> FloatArray:
+        """F-beta at each threshold.
+
+        Parameters
+        ----------
+        beta : float
+            Recall weighs ``beta``² times as much as precision in F-beta.
+
+        Returns
+        -------
+        array
+            A value for each threshold.
+        """
         return kernels.ratio((1 + beta**2) * self.hits, beta**2 * self.hits[-1] + self.hits + self.alarms)
 
     def cost(self, cost_matrix: npt.ArrayLike) -> FloatArray:
-        """Mean cost a sample of ``cost_matrix[truth, decision]``, negatives first."""
+        """Mean cost a sample of ``cost_matrix[truth, decision]``, negatives first.
+
+        Parameters
+        ----------
+        cost_matrix : array of shape (2, 2)
+            ``cost_matrix[truth, decision]``, negatives first.
+
+        Returns
+        -------
+        array
+            The mean cost at each threshold.
+        """
         costs = check_costs(cost_matrix, 2)
         positives, negatives = self.hits[-1], self.alarms[-1]
         paid = (
@@ -69,7 +99,21 @@ class ThresholdCurve:
 
 @dataclass(frozen=True)
 class OperatingPoint:
-    """A threshold and what it does; +∞ means that nothing is called positive."""
+    """A threshold and what it does; +∞ means that nothing is called positive.
+
+    Attributes
+    ----------
+    threshold : float
+        From this score on a sample is called positive.
+    value : float
+        The value of the objective there.
+    recall : float
+        The share of the positives that is found.
+    specificity : float
+        The share of the negatives that is left alone.
+    precision : float
+        The share of what is called positive that is.
+    """
 
     threshold: float
     value: float
@@ -87,6 +131,24 @@ def threshold_curve(
 ) -> ThresholdCurve:
     """Hits and false alarms at every distinct threshold.
 
+    Parameters
+    ----------
+    y_true : array of shape (samples,)
+        The true labels, of two classes.
+    y_score : array of shape (samples,)
+        Scores that grow with the probability of the positive class.
+    pos_label : label, optional
+        The positive class; by default the last in sorted order.
+    sample_weight : array of shape (samples,), optional
+        The weight of each sample; by default all weigh the same.
+
+    Returns
+    -------
+    ThresholdCurve
+        The distinct thresholds with the weight of hits and false alarms at each.
+
+    Examples
+    --------
     >>> curve = threshold_curve([0, 1, 0, 1], [0.1, 0.4, 0.5, 0.8])
     >>> curve.thresholds.tolist(), curve.recall.tolist()
     ([inf, 0.8, 0.5, 0.4, 0.1], [0.0, 0.5, 0.5, 1.0, 1.0])
@@ -138,15 +200,41 @@ def best_threshold(
 
     Parameters
     ----------
-    objective
+    y_true : array of shape (samples,)
+        The true labels, of two classes.
+    y_score : array of shape (samples,)
+        Scores that grow with the probability of the positive class.
+    objective : str
         One of ``"f_beta"``, ``"balanced_accuracy"``, ``"g_mean"``, ``"precision"``, ``"recall"``,
         ``"accuracy"`` or ``"cost"``, whose value is the mean of ``cost_matrix[truth, decision]`` (negatives
         first) and is minimized. Among equals the highest threshold wins.
-    min_recall, min_precision
+    beta : float
+        Recall weighs ``beta``² times as much as precision in F-beta.
+    min_recall, min_precision : float
         Constraints. If no threshold meets them, the error says how near one comes.
+    cost_matrix : array of shape (2, 2), optional
+        For the objective ``"cost"``, which needs it.
+    pos_label : label, optional
+        The positive class; by default the last in sorted order.
+    sample_weight : array of shape (samples,), optional
+        The weight of each sample; by default all weigh the same.
 
+    Returns
+    -------
+    OperatingPoint
+        The threshold, the value of the objective there, and what the threshold does.
+
+    Raises
+    ------
+    ValueError
+        If no threshold meets the constraints.
+
+    Notes
+    -----
     Choose the threshold on data that neither trained the model nor judge it.
 
+    Examples
+    --------
     >>> best_threshold([0, 1, 0, 1], [0.1, 0.4, 0.5, 0.8]).threshold
     0.4
     >>> best_threshold([1, 0, 0, 1], [0.1, 0.4, 0.5, 0.4], "recall", min_precision=0.9)
@@ -191,6 +279,26 @@ def best_f1(
 ) -> float:
     """Best F1 over all thresholds (F-beta with ``beta``).
 
+    Parameters
+    ----------
+    y_true : array of shape (samples,)
+        The true labels, of two classes.
+    y_score : array of shape (samples,)
+        Scores that grow with the probability of the positive class.
+    beta : float
+        Recall weighs ``beta``² times as much as precision in F-beta.
+    pos_label : label, optional
+        The positive class; by default the last in sorted order.
+    sample_weight : array of shape (samples,), optional
+        The weight of each sample; by default all weigh the same.
+
+    Returns
+    -------
+    float
+        The value of the metric.
+
+    Examples
+    --------
     >>> best_f1([0, 1, 0, 1], [0.1, 0.4, 0.5, 0.8])
     0.8
     """
@@ -208,6 +316,24 @@ def best_balanced_accuracy(
 ) -> float:
     """Best balanced accuracy over all thresholds (Lieberman et al., Table 16).
 
+    Parameters
+    ----------
+    y_true : array of shape (samples,)
+        The true labels, of two classes.
+    y_score : array of shape (samples,)
+        Scores that grow with the probability of the positive class.
+    pos_label : label, optional
+        The positive class; by default the last in sorted order.
+    sample_weight : array of shape (samples,), optional
+        The weight of each sample; by default all weigh the same.
+
+    Returns
+    -------
+    float
+        The value of the metric.
+
+    Examples
+    --------
     >>> best_balanced_accuracy([0, 1, 0, 1], [0.1, 0.4, 0.5, 0.8])
     0.75
     """
@@ -228,6 +354,26 @@ def precision_at_recall(
 
     The lowest threshold finds everything, so there always is one; the value is at least the prevalence.
 
+    Parameters
+    ----------
+    y_true : array of shape (samples,)
+        The true labels, of two classes.
+    y_score : array of shape (samples,)
+        Scores that grow with the probability of the positive class.
+    min_recall : float
+        The least recall.
+    pos_label : label, optional
+        The positive class; by default the last in sorted order.
+    sample_weight : array of shape (samples,), optional
+        The weight of each sample; by default all weigh the same.
+
+    Returns
+    -------
+    float
+        The value of the metric.
+
+    Examples
+    --------
     >>> precision_at_recall([0, 1, 0, 1], [0.1, 0.4, 0.5, 0.8], min_recall=0.5)
     1.0
     """
@@ -249,6 +395,26 @@ def recall_at_precision(
     Zero if no threshold is that precise: then only calling nothing positive is. (:func:`best_threshold`
     raises an error there and says how near one comes.)
 
+    Parameters
+    ----------
+    y_true : array of shape (samples,)
+        The true labels, of two classes.
+    y_score : array of shape (samples,)
+        Scores that grow with the probability of the positive class.
+    min_precision : float
+        The least precision.
+    pos_label : label, optional
+        The positive class; by default the last in sorted order.
+    sample_weight : array of shape (samples,), optional
+        The weight of each sample; by default all weigh the same.
+
+    Returns
+    -------
+    float
+        The value of the metric.
+
+    Examples
+    --------
     >>> recall_at_precision([0, 1, 0, 1], [0.1, 0.4, 0.5, 0.8], min_precision=0.9)
     0.5
     """

@@ -33,10 +33,15 @@ class Wish:
     beta : float
         The weight of recall in F-beta.
     cost : mapping or array, optional
-        ``{"fp": 1, "fn": 20}``, where a value may name a column with one cost a row, or a table
+        ``{"fp": 1, "fn": 20}``, where a value may name a column with one cost per row, or a table
         ``cost[truth, call]``.
     confidence : float
         How sure a promised recall or precision has to be.
+
+    Examples
+    --------
+    >>> Wish.make(alerts=50).words
+    'at most 50 alerts'
     """
 
     objective: str = "balanced_accuracy"
@@ -77,6 +82,12 @@ class Wish:
         Returns
         -------
         Wish
+            The wish.
+
+        Raises
+        ------
+        ValueError
+            If more than one option is given, or one is out of range.
 
         Examples
         --------
@@ -153,7 +164,23 @@ class Wish:
         return "the best balanced accuracy"
 
     def cost_table(self, n_classes: int) -> FloatArray | None:
-        """``cost[truth, call]``, or ``None`` for another wish or a cost by row."""
+        """``cost[truth, call]``, or ``None`` for another wish or a cost by row.
+
+        Parameters
+        ----------
+        n_classes : int
+            The number of classes.
+
+        Returns
+        -------
+        array of shape (classes, classes) or None
+            The costs.
+
+        Raises
+        ------
+        ValueError
+            If the costs do not fit the number of classes.
+        """
         if self.cost is None or self.by_row:
             return None
         if isinstance(self.cost, Mapping):
@@ -166,7 +193,25 @@ class Wish:
         return check_costs(self.cost, n_classes)
 
     def row_costs(self, columns: Mapping[str, Any], n_rows: int) -> RowCosts | None:
-        """Costs of a false alarm and a miss of every row, from the columns that the wish names."""
+        """Costs of a false alarm and a miss of every row, from the columns that the wish names.
+
+        Parameters
+        ----------
+        columns : mapping of str to array
+            The table's columns with costs.
+        n_rows : int
+            The number of rows.
+
+        Returns
+        -------
+        pair of arrays or None
+            The costs of false alarms and of misses; ``None`` for a wish without costs by row.
+
+        Raises
+        ------
+        ValueError
+            If a column is absent, or holds a cost that is negative or not finite.
+        """
         if not self.by_row:
             return None
         assert isinstance(self.cost, Mapping)

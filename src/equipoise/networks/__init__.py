@@ -10,6 +10,7 @@ from equipoise.networks.heads import CosineLinear, use_cosine_head
 from equipoise.networks.imagenet_resnet import ImageNetResNet
 from equipoise.networks.mlp import MLP
 from equipoise.networks.resnet import ResNet
+from equipoise.networks.wide_resnet import WideResNet
 
 __all__ = [
     "MLP",
@@ -22,6 +23,7 @@ __all__ = [
     "ImageNetResNet",
     "Network",
     "ResNet",
+    "WideResNet",
     "adapt",
     "build_network",
     "extract_features",

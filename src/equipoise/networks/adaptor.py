@@ -15,7 +15,19 @@ _HEADS = ("head", "fc", "classifier", "heads", "output", "last_linear")
 
 
 class AdaptedNetwork(FeaturesAndHead):
-    """A module whose last linear layer was taken out and stands apart as the head; see :func:`adapt`."""
+    """A module whose last linear layer was taken out and stands apart as the head; see :func:`adapt`.
+
+    Parameters
+    ----------
+    body : nn.Module
+        The module without its head.
+    head : nn.Linear
+        The layer that was taken out; it is kept if it has ``n_classes`` outputs.
+    n_classes : int
+        The number of classes.
+    frozen : bool
+        Whether the body is not trained.
+    """
 
     def __init__(self, body: nn.Module, head: nn.Linear, n_classes: int, frozen: bool) -> None:
         super().__init__(head.in_features, n_classes)
@@ -27,6 +39,18 @@ class AdaptedNetwork(FeaturesAndHead):
             body.eval()
 
     def features(self, x: Tensor) -> Tensor:
+        """What goes into the head.
+
+        Parameters
+        ----------
+        x : Tensor of shape (n, …)
+            A batch of inputs.
+
+        Returns
+        -------
+        Tensor of shape (n, d)
+            The features.
+        """
         found: Tensor = self.body(x)
         if found.ndim != 2 or found.shape[1] != self.head.in_features:
             raise ValueError(
@@ -36,7 +60,18 @@ class AdaptedNetwork(FeaturesAndHead):
         return found
 
     def train(self, mode: bool = True) -> AdaptedNetwork:
-        """A frozen body stays as it is: its normalization keeps the statistics it came with."""
+        """A frozen body stays as it is: its normalization keeps the statistics it came with.
+
+        Parameters
+        ----------
+        mode : bool
+            Whether to train or to evaluate.
+
+        Returns
+        -------
+        AdaptedNetwork
+            The network itself.
+        """
         super().train(mode)
         if self.frozen:
             self.body.eval()
@@ -71,6 +106,7 @@ def adapt(
     Returns
     -------
     nn.Module
+        The network.
 
     Raises
     ------

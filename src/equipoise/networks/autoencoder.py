@@ -119,22 +119,74 @@ class Autoencoder(FeaturesAndHead):
         )
 
     def features(self, x: Tensor) -> Tensor:
-        """The latent z = E(x)."""
+        """The latent z = E(x).
+
+        Parameters
+        ----------
+        x : Tensor of shape (n, …)
+            A batch of inputs.
+
+        Returns
+        -------
+        Tensor of shape (n, m)
+            The latents.
+        """
         latent: Tensor = self.encoder(x)
         return latent
 
     def decode(self, z: Tensor, codes: Tensor) -> Tensor:
-        """D(z, y): a sample of class ``codes`` from each latent."""
+        """D(z, y): a sample of class ``codes`` from each latent.
+
+        Parameters
+        ----------
+        z : Tensor of shape (n, m)
+            Latents.
+        codes : Tensor of shape (n,)
+            The class of each sample.
+
+        Returns
+        -------
+        Tensor of shape (n, …)
+            The samples.
+        """
         decoded: Tensor = self.decoder(torch.cat([z, self._told(codes)], dim=1))
         return decoded
 
     def criticize(self, x: Tensor, codes: Tensor) -> Tensor:
-        """C(x, y) or C(x), one number a sample, not bounded."""
+        """C(x, y) or C(x), one number per sample, not bounded.
+
+        Parameters
+        ----------
+        x : Tensor of shape (n, …)
+            Samples.
+        codes : Tensor of shape (n,)
+            The class of each sample.
+
+        Returns
+        -------
+        Tensor of shape (n,)
+            The verdicts.
+        """
         verdict: Tensor = self.critic(x, self._told(codes)[:, : None if self.critic_told else 0])
         return verdict
 
     def mix_weights(self, groups: Tensor, codes: Tensor, noise: Tensor | None = None) -> Tensor:
-        """α = M(z₁, …, z_t, noise, y) for groups of latents (n, t, m) of one class each: rows that sum to 1."""
+        """α = M(z₁, …, z_t, noise, y) for groups of latents (n, t, m) of one class each: rows that sum to 1.
+
+        Parameters
+        ----------
+        groups : Tensor of shape (n, t, m)
+            t latents of one class in each row.
+        codes : Tensor of shape (n,)
+            The class of each sample.
+        noise : Tensor of shape (n, m), optional
+            What makes the weights random; drawn by default.
+
+        Returns
+        -------
+        Tensor of shape (n, t)
+            The weights.
+        """
         if noise is None:
             noise = torch.randn(len(groups), self.latent, device=groups.device, dtype=groups.dtype)
         told = torch.cat([groups.flatten(1), noise, self._told(codes)], dim=1)

@@ -17,7 +17,19 @@ class Network(Protocol):
 
     head: nn.Linear
 
-    def features(self, x: Tensor) -> Tensor: ...
+    def features(self, x: Tensor) -> Tensor:
+        """What goes into the head.
+
+        Parameters
+        ----------
+        x : Tensor of shape (n, …)
+            A batch of inputs.
+
+        Returns
+        -------
+        Tensor of shape (n, d)
+            The features.
+        """
 
 
 class FeaturesAndHead(nn.Module):
@@ -39,6 +51,18 @@ class FeaturesAndHead(nn.Module):
         raise NotImplementedError
 
     def forward(self, x: Tensor) -> Tensor:
+        """The logits of a batch: ``head(features(x))``.
+
+        Parameters
+        ----------
+        x : Tensor of shape (n, …)
+            A batch of inputs.
+
+        Returns
+        -------
+        Tensor of shape (n, C)
+            The logits.
+        """
         logits: Tensor = self.head(self.features(x))
         return logits
 
@@ -48,6 +72,22 @@ def logits_and_features(model: Any, *inputs: Any) -> tuple[Tensor, Tensor]:
 
     A hook on the head sees its input, so the model is called once and through its wrapper.
 
+    Parameters
+    ----------
+    model : nn.Module
+        A network with a layer ``head``.
+    *inputs : Any
+        What the network is called with.
+
+    Returns
+    -------
+    Tensor of shape (n, C)
+        The logits.
+    Tensor of shape (n, d)
+        The features.
+
+    Examples
+    --------
     >>> import torch
     >>> net = build_network("mlp", (4,), 3)
     >>> logits, features = logits_and_features(net, torch.zeros(2, 4))
@@ -76,6 +116,7 @@ def _builders() -> dict[str, Callable[..., nn.Module]]:
     from equipoise.networks.imagenet_resnet import ImageNetResNet
     from equipoise.networks.mlp import MLP
     from equipoise.networks.resnet import ResNet
+    from equipoise.networks.wide_resnet import WideResNet
 
     def imagenet(depth: int) -> Callable[..., nn.Module]:
         def build(
@@ -102,12 +143,24 @@ def _builders() -> dict[str, Callable[..., nn.Module]]:
         "resnet20": resnet(20),
         "resnet32": resnet(32),
         "resnet110": resnet(110),
+        "wrn28-10": WideResNet,
         **{f"resnet{depth}": imagenet(depth) for depth in (18, 34, 50)},
     }
 
 
 def network_names() -> list[str]:
-    """The names that :func:`build_network` knows."""
+    """The names that :func:`build_network` knows.
+
+    Returns
+    -------
+    list of str
+        The names.
+
+    Examples
+    --------
+    >>> "mlp" in network_names()
+    True
+    """
     return list(_builders())
 
 
@@ -123,6 +176,29 @@ def build_network(
     ``(channels, height, width)``. ``"torchvision/resnet18"`` and ``"timm/convnext_tiny"`` name backbones of those
     libraries. For these and for a module, ``params`` are those of :func:`~equipoise.networks.adapt`.
 
+    Parameters
+    ----------
+    module : str, callable or nn.Module
+        A name out of :func:`network_names`, a factory, or a module, which is copied.
+    input_shape : sequence of int
+        The shape of one input.
+    n_classes : int
+        The number of classes.
+    **params : Any
+        Parameters of the network, or those of :func:`~equipoise.networks.adapt`.
+
+    Returns
+    -------
+    nn.Module
+        The network.
+
+    Raises
+    ------
+    ValueError
+        If the name is not known or a parameter does not fit.
+
+    Examples
+    --------
     >>> build_network("auto", (1, 28, 28), 10).head.out_features
     10
     """

@@ -56,6 +56,18 @@ class ConvNet(FeaturesAndHead):
         self.drop = nn.Dropout(dropout)
 
     def features(self, x: Tensor) -> Tensor:
+        """The last feature maps, averaged over the image.
+
+        Parameters
+        ----------
+        x : Tensor of shape (n, channels, height, width)
+            A batch of images.
+
+        Returns
+        -------
+        Tensor of shape (n, d)
+            The features.
+        """
         maps: Tensor = self.body(x.contiguous(memory_format=torch.channels_last))
         pooled: Tensor = self.drop(maps.mean(dim=(2, 3)))
         return pooled

@@ -49,6 +49,7 @@ def extract_features(
     Returns
     -------
     array of shape (n, n_features), float32
+        The features of each image.
 
     Raises
     ------

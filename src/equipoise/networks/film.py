@@ -26,6 +26,8 @@ class FiLM(nn.Module):
         Center σ at 1 and start from the identity, so that an untrained modulation changes nothing. The
         authors use torch's default initialization (``False``).
 
+    Examples
+    --------
     >>> film = FiLM(2, 5)
     >>> f = torch.randn(3, 5)
     >>> torch.equal(film(f, torch.rand(2)), f)
@@ -41,6 +43,20 @@ class FiLM(nn.Module):
         self.shift = _small_mlp(n_params, hidden, channels, zero=residual)
 
     def forward(self, features: Tensor, params: Tensor) -> Tensor:
+        """Features, scaled and shifted by what two small networks make of λ.
+
+        Parameters
+        ----------
+        features : Tensor of shape (n, d)
+            The backbone's features.
+        params : Tensor of shape (p,) or (n, p)
+            λ, one for all rows or one a row.
+
+        Returns
+        -------
+        Tensor of shape (n, d)
+            The modulated features.
+        """
         scale = self.scale(params)
         if self.residual:
             scale = 1 + scale
@@ -79,8 +95,19 @@ class ConditionalNetwork(nn.Module):
         The λ that is used where none is given.
     modulate : bool
         ``False`` is the ablation: λ is drawn for the loss but the network does not see it (Eq 8).
+    hidden : int
+        The width of the modulating networks.
+    residual : bool
+        Whether the modulation starts from the identity: the scale is 1 plus what the network says.
     center, spread : sequences of float, optional
         Subtracted from λ and divided by before the modulation sees it; by default it sees λ as it is.
+
+    Examples
+    --------
+    >>> from equipoise.networks import build_network
+    >>> net = ConditionalNetwork(build_network("mlp", (4,), 2), default=[0.2, 1.0])
+    >>> net((torch.zeros(3, 4), torch.tensor([0.5, 2.0]))).shape
+    torch.Size([3, 2])
     """
 
     default: Tensor
@@ -109,6 +136,7 @@ class ConditionalNetwork(nn.Module):
 
     @property
     def head(self) -> Any:
+        """The network's linear head."""
         return self.network.head
 
     @head.setter
@@ -116,12 +144,36 @@ class ConditionalNetwork(nn.Module):
         self.network.head = head
 
     def features(self, x: Tensor) -> Tensor:
-        """The backbone's features, which do not depend on λ."""
+        """The backbone's features, which do not depend on λ.
+
+        Parameters
+        ----------
+        x : Tensor of shape (n, …)
+            A batch of inputs.
+
+        Returns
+        -------
+        Tensor of shape (n, d)
+            The features.
+        """
         features: Tensor = self.network.features(x)  # type: ignore[operator]
         return features
 
     def answer(self, features: Tensor, params: Tensor | None = None) -> Tensor:
-        """Logits from features, under λ of shape (d,) or (n, d)."""
+        """Logits from features, under λ of shape (d,) or (n, d).
+
+        Parameters
+        ----------
+        features : Tensor of shape (n, d)
+            The backbone's features.
+        params : Tensor of shape (p,) or (n, p), optional
+            λ; the default one if none is given.
+
+        Returns
+        -------
+        Tensor of shape (n, C)
+            The logits.
+        """
         if self.film is not None:
             told = self.default if params is None else params
             features = self.film(features, (told - self.center) / self.spread)
@@ -130,7 +182,20 @@ class ConditionalNetwork(nn.Module):
 
     @torch.inference_mode()
     def exact_answer(self, features: Tensor, params: Tensor) -> Tensor:
-        """The same in double precision, so that a row's answer does not depend on which rows stand beside it."""
+        """The same in double precision, so that a row's answer does not depend on which rows stand beside it.
+
+        Parameters
+        ----------
+        features : Tensor of shape (n, d)
+            The backbone's features.
+        params : Tensor of shape (p,) or (n, p)
+            λ.
+
+        Returns
+        -------
+        Tensor of shape (n, C)
+            The logits, in double precision.
+        """
         small = {
             f"network.{name}": value.double()
             for name, value in self.state_dict().items()
@@ -140,6 +205,17 @@ class ConditionalNetwork(nn.Module):
         return logits
 
     def forward(self, x: Tensor | tuple[Tensor, Tensor]) -> Tensor:
-        """``x`` is a batch, or a pair of a batch and λ."""
+        """The logits of a batch.
+
+        Parameters
+        ----------
+        x : Tensor or pair of Tensor
+            A batch, or a pair of a batch and λ.
+
+        Returns
+        -------
+        Tensor of shape (n, C)
+            The logits.
+        """
         inputs, params = x if isinstance(x, (tuple, list)) else (x, None)
         return self.answer(self.features(inputs), params)

@@ -12,9 +12,11 @@ from equipoise.networks.encoders import encoder
 class ConvexGenerator(nn.Module):
     """GAMO's generator: noise and class to a softmax over all points of that class, hence a convex mix of them.
 
-    A trunk that the classes share (the conditional transient mapping unit) feeds one output layer a class (its
+    A trunk that the classes share (the conditional transient mapping unit) feeds one output layer per class (its
     instance generation unit).
     """
+
+    points0: Tensor
 
     def __init__(self, points: list[Tensor], noise: int = 100, width: int = 256) -> None:
         super().__init__()
@@ -28,7 +30,8 @@ class ConvexGenerator(nn.Module):
             nn.LeakyReLU(0.1),
         )
         self.units = nn.ModuleList(nn.Linear(64, len(rows)) for rows in points)
-        self._points = points
+        for code, rows in enumerate(points):
+            self.register_buffer(f"points{code}", rows, persistent=False)
 
     def weights(self, noise: Tensor, code: int) -> Tensor:
         """How much of each point of the class goes in."""
@@ -36,12 +39,13 @@ class ConvexGenerator(nn.Module):
         return F.softmax(self.units[code](self.trunk(torch.cat([noise, told], dim=1))), dim=1)
 
     def forward(self, noise: Tensor, codes: Tensor) -> Tensor:
-        made = torch.zeros(len(noise), self._points[0].shape[1])
+        made = noise.new_zeros(len(noise), self.points0.shape[1])
         told = F.one_hot(codes, self.n_classes).to(noise)
         shared = self.trunk(torch.cat([noise, told], dim=1))
         for code in torch.unique(codes).tolist():
             mine = codes == code
-            made[mine] = F.softmax(self.units[code](shared[mine]), dim=1) @ self._points[code]
+            shares = F.softmax(self.units[code](shared[mine]), dim=1)
+            made[mine] = (shares @ getattr(self, f"points{code}")).to(made)
         return made
 
 

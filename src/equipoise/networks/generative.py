@@ -14,7 +14,7 @@ from equipoise.networks.encoders import decoder, encoder
 
 
 class GenerativeNetwork(nn.Module):
-    """q(z|x, y), p(x|z), p(y|z) and a mixture prior p(z) with a component a class (Wang et al. 2020).
+    """q(z|x, y), p(x|z), p(y|z) and a mixture prior p(z) with a component per class (Wang et al. 2020).
 
     Parameters
     ----------

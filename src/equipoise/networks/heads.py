@@ -14,7 +14,10 @@ class CosineLinear(nn.Linear):
 
     Parameters
     ----------
-    in_features, out_features : int
+    in_features : int
+        The width of the features.
+    out_features : int
+        The number of classes.
     scale : float
         s, kept with the weights.
 
@@ -32,12 +35,41 @@ class CosineLinear(nn.Linear):
         self.register_buffer("scale", torch.tensor(float(check_positive("scale", scale))))
 
     def forward(self, input: Tensor) -> Tensor:
+        """The logits of features.
+
+        Parameters
+        ----------
+        input : Tensor of shape (n, d)
+            The features.
+
+        Returns
+        -------
+        Tensor of shape (n, C)
+            s·cos, within [−s, s].
+        """
         return F.linear(self.scale * F.normalize(input, dim=-1), F.normalize(self.weight, dim=-1))
 
 
 def use_cosine_head(network: nn.Module, scale: float = 30.0) -> nn.Module:
-    """Put a :class:`CosineLinear` in place of the network's linear head, with its weights; returns the
-    network.
+    """Put a :class:`CosineLinear` in place of the network's linear head, with its weights.
+
+    Parameters
+    ----------
+    network : nn.Module
+        A network with a linear layer ``head``; it is changed in place.
+    scale : float
+        s.
+
+    Returns
+    -------
+    nn.Module
+        The network itself.
+
+    Examples
+    --------
+    >>> from equipoise.networks import build_network
+    >>> type(use_cosine_head(build_network("mlp", (4,), 3)).head).__name__
+    'CosineLinear'
     """
     head = getattr(network, "head", None)
     if isinstance(head, CosineLinear):

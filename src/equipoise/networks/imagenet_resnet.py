@@ -94,6 +94,18 @@ class ImageNetResNet(FeaturesAndHead):
         self.register_load_state_dict_pre_hook(_read_fc_as_head)  # type: ignore[no-untyped-call]
 
     def features(self, x: Tensor) -> Tensor:
+        """The last feature maps, averaged over the image.
+
+        Parameters
+        ----------
+        x : Tensor of shape (n, 3, height, width)
+            A batch of images.
+
+        Returns
+        -------
+        Tensor of shape (n, d)
+            The features.
+        """
         maps = self.maxpool(self.relu(self.bn1(self.conv1(x))))
         for stage in range(1, 5):
             maps = getattr(self, f"layer{stage}")(maps)

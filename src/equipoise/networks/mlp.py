@@ -64,5 +64,17 @@ class MLP(FeaturesAndHead):
         self.body = nn.Sequential(*layers)
 
     def features(self, x: Tensor) -> Tensor:
+        """The last hidden layer.
+
+        Parameters
+        ----------
+        x : Tensor of shape (n, …)
+            A batch of inputs, which are flattened.
+
+        Returns
+        -------
+        Tensor of shape (n, d)
+            The features.
+        """
         hidden: Tensor = self.body(x.flatten(1))
         return hidden

@@ -1,7 +1,6 @@
 """scikit-learn samplers with provenance and a quality gate."""
 
 from equipoise.oversampling._base import Preflight, ProvenanceSampler
-from equipoise.oversampling._codec import TableCodec
 from equipoise.oversampling.amdo import AMDO
 from equipoise.oversampling.autoencoder import AutoencoderOversampler
 from equipoise.oversampling.bagan import BAGAN
@@ -25,5 +24,4 @@ __all__ = [
     "Preflight",
     "Provenance",
     "ProvenanceSampler",
-    "TableCodec",
 ]

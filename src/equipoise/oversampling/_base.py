@@ -28,7 +28,17 @@ from equipoise.oversampling.provenance import Provenance, Synthetic, inherit_num
 
 @dataclass(frozen=True)
 class Preflight:
-    """What a call of ``fit_resample`` would make, before it makes it."""
+    """What a call of ``fit_resample`` would make, before it makes it.
+
+    Attributes
+    ----------
+    new_rows : dict
+        How many rows of each class would be made.
+    total_rows : int
+        How many rows there would be in all.
+    bytes : int
+        About how much memory they would take.
+    """
 
     new_rows: dict[Any, int]
     total_rows: int
@@ -45,8 +55,19 @@ class ProvenanceSampler(BaseOverSampler):
     A subclass implements ``_synthesize(X, codes, wanted, rng)``. After ``fit_resample`` there are
 
     - ``provenance_``: which rows are synthetic, their parents and mixing weights;
-    - ``quality_``: a table with density, coverage and copy distance a class;
+    - ``quality_``: a table with density, coverage and copy distance per class;
     - ``sample_weight_`` and ``extra_``: what was passed along with the rows, continued for the new ones.
+
+    Parameters
+    ----------
+    sampling_strategy : str, float, dict or callable
+        How many rows to make of which class, as in imbalanced-learn; ``"theory"`` asks
+        :mod:`equipoise.theory.anomaly` for the best share of the rare class of two.
+    on_low_quality : {"warn", "raise", "skip"}
+        What to do with a class whose made rows are no good: keep them and warn, raise
+        :class:`LowQualityError`, or leave them out and warn.
+    random_state : int, generator or None
+        The source of all randomness.
     """
 
     def __init__(
@@ -69,13 +90,41 @@ class ProvenanceSampler(BaseOverSampler):
         return tags
 
     def fit(self, X: Any, y: Any, **params: Any) -> ProvenanceSampler:
-        """Check the input and resolve the strategy; ``fit_resample`` is what makes rows."""
+        """Check the input and resolve the strategy; ``fit_resample`` is what makes rows.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (rows, columns)
+            The rows.
+        y : array of shape (rows,)
+            Their labels.
+        **params : Any
+            Not used; there for scikit-learn.
+
+        Returns
+        -------
+        ProvenanceSampler
+            The sampler itself.
+        """
         rows, labels, _, _ = self._read(X, y)
         self.sampling_strategy_ = self._wanted_rows(rows, labels)
         return self
 
     def preflight(self, X: Any, y: Any) -> Preflight:
-        """How many rows of each class would be made, and about how much memory the result takes."""
+        """How many rows of each class would be made, and about how much memory the result takes.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (rows, columns)
+            The rows.
+        y : array of shape (rows,)
+            Their labels.
+
+        Returns
+        -------
+        Preflight
+            The numbers.
+        """
         rows, labels, _, _ = self._read(X, y)
         wanted = self._wanted_rows(rows, labels)
         total = len(rows) + sum(wanted.values())
@@ -90,9 +139,19 @@ class ProvenanceSampler(BaseOverSampler):
         ----------
         X : array or pandas table of shape (n_samples, n_features)
             Mixed types are allowed in a table and come back as they were.
-        y : labels, of any type.
-        sample_weight : optional weights, continued in ``sample_weight_``.
-        extra : optional array or table with as many rows, continued in ``extra_`` from each row's main parent.
+        y : array of shape (rows,)
+            Labels of any type.
+        sample_weight : array of shape (rows,), optional
+            Weights, continued in ``sample_weight_``.
+        extra : array or DataFrame, optional
+            Something with as many rows, continued in ``extra_`` from each row's main parent.
+
+        Returns
+        -------
+        array or DataFrame
+            The rows: those of ``X``, then the made ones.
+        array
+            Their labels.
         """
         check_choice("on_low_quality", self.on_low_quality, ["warn", "raise", "skip"])
         rows, labels, codec, binarized = self._read(X, y)

@@ -35,6 +35,13 @@ class TableCodec:
     column each, scaled so that a change of category is as far as one median standard deviation of the numbers
     (the choice of SMOTE-NC). Decoding rounds integers into their observed range and takes the largest category.
 
+    Parameters
+    ----------
+    table : DataFrame
+        The table whose columns, categories and types are kept.
+
+    Examples
+    --------
     >>> table = pd.DataFrame({"age": [30, 41], "city": pd.Categorical(["Bern", "Oslo"])})
     >>> codec = TableCodec(table)
     >>> codec.decode(codec.encode(table)).equals(table)
@@ -52,9 +59,22 @@ class TableCodec:
 
     @property
     def n_encoded(self) -> int:
+        """The number of columns of an encoded table."""
         return sum(column.width for column in self._columns)
 
     def encode(self, table: pd.DataFrame) -> FloatArray:
+        """The table's rows as numbers.
+
+        Parameters
+        ----------
+        table : DataFrame
+            A table with the columns of the first one.
+
+        Returns
+        -------
+        array of shape (rows, n_encoded)
+            The numbers.
+        """
         parts = [self._encode_column(table[column.name], column) for column in self._columns]
         return np.concatenate(parts, axis=1)
 
@@ -65,6 +85,18 @@ class TableCodec:
         return np.eye(column.width)[codes] * self._category_scale
 
     def decode(self, rows: FloatArray) -> pd.DataFrame:
+        """Numbers as rows of a table with the columns, categories and types of the first one.
+
+        Parameters
+        ----------
+        rows : array of shape (rows, n_encoded)
+            The numbers.
+
+        Returns
+        -------
+        DataFrame
+            The table.
+        """
         decoded, start = {}, 0
         for column in self._columns:
             block = rows[:, start : start + column.width]

@@ -24,6 +24,8 @@ class NeuralSampler(ProvenanceSampler):
 
     image_shape: Sequence[int] | None
     verbose: bool | None
+    device: str
+    precision: str
     _signed = False
     """Images in [−1, 1] instead of [0, 1]."""
 
@@ -49,6 +51,11 @@ class NeuralSampler(ProvenanceSampler):
                 rows = _within(prepare.invert(made), X, prepare.input_shape)
                 parts.append(Synthetic(rows, np.full(count, code), parents, weights))
         return Synthetic.concatenate(parts, X.shape[1])
+
+    def _fabric(self) -> Any:
+        from equipoise.training import make_fabric
+
+        return make_fabric(self.device, self.precision)
 
     @abstractmethod
     def _train(self, inputs: torch.Tensor, targets: torch.Tensor, seed: int) -> None:

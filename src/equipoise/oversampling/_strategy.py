@@ -14,7 +14,7 @@ Strategy: TypeAlias = "str | float | Mapping[Any, int] | Callable[[Any], Mapping
 
 
 def resolve_strategy(strategy: Strategy, X: npt.NDArray[Any], y: npt.NDArray[Any]) -> dict[Any, int]:
-    """The number of new rows a class, by imbalanced-learn's rules.
+    """The number of new rows per class, by imbalanced-learn's rules.
 
     ``"theory"`` asks :mod:`equipoise.theory.anomaly` which class weights are best for this very table of two
     classes, and makes as many rows as give the rare class that share. A float is the wanted

@@ -25,13 +25,19 @@ class AMDO(ProvenanceSampler):
 
     Parameters
     ----------
-    sampling_strategy : as in imbalanced-learn, or ``"partial"`` for the method's own partial balancing, which
-        fills a class only up to ``balance`` of the way to the majority.
+    sampling_strategy : str, float, dict or callable
+        As in imbalanced-learn, or ``"partial"`` for the method's own partial balancing, which fills a
+        class only up to ``balance`` of the way to the majority.
     k_neighbors : int
         The size of the neighborhood.
     k_same : int, optional
         How many of it must share the class; half of ``k_neighbors``, rounded up, by default (5 of 10).
-    balance : how far ``"partial"`` goes.
+    balance : float
+        How far ``"partial"`` goes, from 0 to 1.
+    on_low_quality : {"warn", "raise", "skip"}
+        What to do with a class whose made rows are no good; see :class:`ProvenanceSampler`.
+    random_state : int, generator or None
+        The source of all randomness.
 
     Notes
     -----

@@ -26,7 +26,8 @@ class AutoencoderOversampler(NeuralSampler):
 
     Parameters
     ----------
-    sampling_strategy : as in imbalanced-learn, see :class:`ProvenanceSampler`
+    sampling_strategy : str, float, dict or callable
+        As in imbalanced-learn; see :class:`ProvenanceSampler`.
     image_shape : tuple, optional
         What image a row holds: (height, width), (channels, height, width) or (height, width, channels). None for
         tables; mixed tables come back with their own columns and categories.
@@ -38,8 +39,14 @@ class AutoencoderOversampler(NeuralSampler):
         new rows uniform weights are the default.
     plan_params : dict, optional
         Over this sampler's plan, which decodes whole batches: see :class:`~equipoise.training.autoencoder.Plan`.
-    epochs, batch_size : int
-    lr, weight_decay : float
+    epochs : int
+        The number of passes over the data.
+    batch_size : int
+        The rows of a batch.
+    lr : float
+        The learning rate.
+    weight_decay : float
+        The weight decay.
     average : float
         Decay of the moving average of the weights that decode.
     device, precision : str
@@ -47,15 +54,19 @@ class AutoencoderOversampler(NeuralSampler):
         CPU.
     checkpoint : path, optional
         A folder; training that was killed goes on from there.
-    on_low_quality, random_state
+    on_low_quality : {"warn", "raise", "skip"}
         As in :class:`ProvenanceSampler`.
+    random_state : int, generator or None
+        The source of all randomness.
     verbose : bool, optional
+        Whether to show a progress bar; by default if somebody is looking.
 
     Attributes
     ----------
     network_ : Autoencoder
+        The trained network.
     history_ : list of dict
-        One record an epoch.
+        One record per epoch.
     provenance_, quality_, sample_weight_, extra_
         See :class:`ProvenanceSampler`.
 
@@ -119,7 +130,7 @@ class AutoencoderOversampler(NeuralSampler):
 
     def _train(self, inputs: torch.Tensor, targets: torch.Tensor, seed: int) -> None:
         from equipoise.networks import Autoencoder
-        from equipoise.training import Checkpoint, ExponentialAverage, LearningRate, TensorData, make_fabric
+        from equipoise.training import Checkpoint, ExponentialAverage, LearningRate, TensorData
         from equipoise.training.autoencoder import Plan, train_autoencoder
         from equipoise.training.checkpoint import run_identity
 
@@ -153,7 +164,7 @@ class AutoencoderOversampler(NeuralSampler):
             weight_decay=self.weight_decay,
             seed=seed,
             callbacks=callbacks,
-            fabric=make_fabric(self.device, self.precision),
+            fabric=self._fabric(),
             verbose=self.verbose,
         )
         self.network_ = network.cpu().eval()

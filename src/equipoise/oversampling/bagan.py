@@ -25,20 +25,31 @@ class BAGAN(NeuralSampler):
 
     Parameters
     ----------
-    sampling_strategy, on_low_quality, random_state
+    sampling_strategy : str, float, dict or callable
         As in :class:`ProvenanceSampler`.
     image_shape : tuple, optional
         Images are scaled to [−1, 1]; None for tables.
     latent : int
+        The width of the latent space.
     widths : sequence of int
         Channels of the encoder's convolutions (widths of its layers for tables); the decoder mirrors them.
     pretrain_epochs, epochs : int
         Of the auto-encoder, and of the play.
     batch_size : int
+        The rows of a batch.
     lr : float
         Of Adam (β₁ = 0.5) in the play; the auto-encoder takes ``pretrain_lr``.
     pretrain_lr : float
+        The learning rate of the auto-encoder.
+    on_low_quality : {"warn", "raise", "skip"}
+        As in :class:`ProvenanceSampler`.
+    random_state : int, generator or None
+        The source of all randomness.
+    device, precision : str
+        Where and in which precision to train, as for :func:`~equipoise.training.make_fabric`; rows are made on the
+        CPU.
     verbose : bool, optional
+        Whether to show a progress bar; by default if somebody is looking.
 
     Notes
     -----
@@ -74,6 +85,8 @@ class BAGAN(NeuralSampler):
         lr: float = 5e-5,
         pretrain_lr: float = 1e-3,
         on_low_quality: str = "warn",
+        device: str = "cpu",
+        precision: str = "32-true",
         random_state: RandomState = None,
         verbose: bool | None = None,
     ) -> None:
@@ -88,6 +101,8 @@ class BAGAN(NeuralSampler):
         self.batch_size = batch_size
         self.lr = lr
         self.pretrain_lr = pretrain_lr
+        self.device = device
+        self.precision = precision
         self.verbose = verbose
 
     def _train(self, inputs: torch.Tensor, targets: torch.Tensor, seed: int) -> None:
@@ -108,9 +123,10 @@ class BAGAN(NeuralSampler):
             epochs=self.pretrain_epochs,
             batch_size=size,
             seed=seed,
+            fabric=self._fabric(),
             verbose=self.verbose,
         )
-        self.gaussians_ = ClassGaussians(encode(pair.encoder, inputs), targets)
+        self.gaussians_ = ClassGaussians(encode(pair.cpu().encoder, inputs), targets)
         network = BalancingGAN(pair.train(), int(targets.max()) + 1)
         run = fit(
             network,
@@ -119,9 +135,10 @@ class BAGAN(NeuralSampler):
             epochs=self.epochs,
             batch_size=size,
             seed=seed,
+            fabric=self._fabric(),
             verbose=self.verbose,
         )
-        self.network_, self.history_ = network.eval(), [*first.history, *run.history]
+        self.network_, self.history_ = network.cpu().eval(), [*first.history, *run.history]
 
     def _make(
         self, inputs: torch.Tensor, members: IntArray, code: int, count: int, rng: np.random.Generator

@@ -21,7 +21,7 @@ class DeepSMOTE(NeuralSampler):
 
     Parameters
     ----------
-    sampling_strategy, on_low_quality, random_state
+    sampling_strategy : str, float, dict or callable
         As in :class:`ProvenanceSampler`.
     image_shape : tuple, optional
         What image a row holds; None for tables.
@@ -39,7 +39,15 @@ class DeepSMOTE(NeuralSampler):
         200 and 100 in the paper.
     lr : float
         Of Adam.
+    on_low_quality : {"warn", "raise", "skip"}
+        As in :class:`ProvenanceSampler`.
+    random_state : int, generator or None
+        The source of all randomness.
+    device, precision : str
+        Where and in which precision to train, as for :func:`~equipoise.training.make_fabric`; rows are made on the
+        CPU.
     verbose : bool, optional
+        Whether to show a progress bar; by default if somebody is looking.
 
     References
     ----------
@@ -69,6 +77,8 @@ class DeepSMOTE(NeuralSampler):
         batch_size: int = 100,
         lr: float = 2e-4,
         on_low_quality: str = "warn",
+        device: str = "cpu",
+        precision: str = "32-true",
         random_state: RandomState = None,
         verbose: bool | None = None,
     ) -> None:
@@ -83,6 +93,8 @@ class DeepSMOTE(NeuralSampler):
         self.epochs = epochs
         self.batch_size = batch_size
         self.lr = lr
+        self.device = device
+        self.precision = precision
         self.verbose = verbose
 
     def _train(self, inputs: torch.Tensor, targets: torch.Tensor, seed: int) -> None:
@@ -101,9 +113,10 @@ class DeepSMOTE(NeuralSampler):
             epochs=self.epochs,
             batch_size=self.batch_size,
             seed=seed,
+            fabric=self._fabric(),
             verbose=self.verbose,
         )
-        self.network_, self.history_ = network.eval(), run.history
+        self.network_, self.history_ = network.cpu().eval(), run.history
 
     def _make(
         self, inputs: torch.Tensor, members: IntArray, code: int, count: int, rng: np.random.Generator

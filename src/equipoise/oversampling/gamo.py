@@ -27,7 +27,7 @@ class GAMO(NeuralSampler):
 
     Parameters
     ----------
-    sampling_strategy, on_low_quality, random_state
+    sampling_strategy : str, float, dict or callable
         As in :class:`ProvenanceSampler`.
     image_shape : tuple, optional
         Images are scaled to [−1, 1] and mixed pixel by pixel; None for tables.
@@ -37,7 +37,15 @@ class GAMO(NeuralSampler):
         Batches of 32 in the paper.
     lr : float
         Of Adam (β₁ = 0.5) for all three.
+    on_low_quality : {"warn", "raise", "skip"}
+        As in :class:`ProvenanceSampler`.
+    random_state : int, generator or None
+        The source of all randomness.
+    device, precision : str
+        Where and in which precision to train, as for :func:`~equipoise.training.make_fabric`; rows are made on the
+        CPU.
     verbose : bool, optional
+        Whether to show a progress bar; by default if somebody is looking.
 
     Attributes
     ----------
@@ -73,6 +81,8 @@ class GAMO(NeuralSampler):
         batch_size: int = 32,
         lr: float = 2e-4,
         on_low_quality: str = "warn",
+        device: str = "cpu",
+        precision: str = "32-true",
         random_state: RandomState = None,
         verbose: bool | None = None,
     ) -> None:
@@ -84,6 +94,8 @@ class GAMO(NeuralSampler):
         self.epochs = epochs
         self.batch_size = batch_size
         self.lr = lr
+        self.device = device
+        self.precision = precision
         self.verbose = verbose
 
     def _train(self, inputs: torch.Tensor, targets: torch.Tensor, seed: int) -> None:
@@ -101,9 +113,10 @@ class GAMO(NeuralSampler):
             epochs=self.epochs,
             batch_size=max(2, self.batch_size),
             seed=seed,
+            fabric=self._fabric(),
             verbose=self.verbose,
         )
-        self.network_, self.history_ = network.eval(), run.history
+        self.network_, self.history_ = network.cpu().eval(), run.history
 
     def _make(
         self, inputs: torch.Tensor, members: IntArray, code: int, count: int, rng: np.random.Generator

@@ -122,7 +122,7 @@ def pass_gate(
     """Assess every class and do what ``on_low_quality`` says.
 
     ``"warn"`` keeps the rows, ``"skip"`` drops the rows of the classes that fail, ``"raise"`` stops.
-    Returns what is kept and one line a class.
+    Returns what is kept and one line per class.
     """
     rng = as_generator(random_state)
     limits = thresholds or Thresholds()

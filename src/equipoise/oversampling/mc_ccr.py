@@ -27,11 +27,21 @@ class MCCCR(ProvenanceSampler):
 
     Parameters
     ----------
-    energy : the budget of each sphere, in units where every column ranges over [0, 1].
-    cleaning : ``"translate"`` moves opposing rows (``provenance_.moved`` tells which), ``"ignore"`` leaves them.
-    selection : ``"proportional"`` gives a sphere new points in inverse proportion to its radius, ``"random"``
+    sampling_strategy : str, float, dict or callable
+        As in imbalanced-learn; see :class:`ProvenanceSampler`.
+    energy : float
+        The budget of each sphere, in units where every column ranges over [0, 1].
+    cleaning : {"translate", "ignore"}
+        ``"translate"`` moves opposing rows (``provenance_.moved`` tells which), ``"ignore"`` leaves them.
+    selection : {"proportional", "random"}
+        ``"proportional"`` gives a sphere new points in inverse proportion to its radius, ``"random"``
         picks the spheres alike.
-    p : the norm; the authors take p = 1.
+    p : float
+        The norm; the authors take p = 1.
+    on_low_quality : {"warn", "raise", "skip"}
+        What to do with a class whose made rows are no good; see :class:`ProvenanceSampler`.
+    random_state : int, generator or None
+        The source of all randomness.
 
     Notes
     -----

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.spatial import cKDTree
 
 from equipoise._core.checks import FloatArray, IntArray, check_choice, check_integer, check_positive
@@ -15,10 +16,8 @@ from equipoise.oversampling._multiclass import draw_opponents, from_large_to_sma
 from equipoise.oversampling._strategy import Strategy
 from equipoise.oversampling.provenance import Synthetic
 
-_REACH = (
-    6.1  # in units of gamma: exp(−6.1²) is below the rounding of a double beside the point's own potential
-)
-_BLOCK = 2**20  # walker–neighbor pairs held at once
+_REACH = 4.5  # in units of gamma: a point farther away adds less than 2e-9 to the potential of 1 of an origin
+_BLOCK = 2**18  # numbers held for the neighbors of some walkers: 2 MB, which a cache holds
 _WALKERS = 2048  # walkers whose neighbors are looked up at once
 _ORDERS = 64  # shared random orders of the moves, each entered anywhere: a fresh shuffle a walker costs more
 
@@ -32,17 +31,28 @@ class MCRBO(ProvenanceSampler):
 
     Parameters
     ----------
-    gamma : the spread of the radial functions, in units where every column ranges over [0, 1].
-    step : the length of a move.
-    n_steps : how many moves are tried a point.
-    metric : ``"euclidean"`` is the paper's distance d, ``"manhattan"`` that of the authors' program.
+    sampling_strategy : str, float, dict or callable
+        As in imbalanced-learn; see :class:`ProvenanceSampler`.
+    gamma : float
+        The spread γ of the radial functions, in units where every column ranges over [0, 1].
+    step : float
+        The length of a move.
+    n_steps : int
+        How many moves are tried for a point.
+    metric : {"euclidean", "manhattan"}
+        The paper's distance d, or that of the authors' program.
+    on_low_quality : {"warn", "raise", "skip"}
+        What to do with a class whose made rows are no good; see :class:`ProvenanceSampler`.
+    random_state : int, generator or None
+        The source of all randomness.
 
     Notes
     -----
     All walkers move at once. Each sees the points within reach of its next moves, which are looked up again when
-    it has taken them: points farther than 6.1 γ add less than a double's rounding to the potential of 1 that
-    its own origin has. The classes are filled from the second-largest to the smallest, and the new points of one
-    class oppose the next.
+    it has taken them: a point farther than 4.5 γ adds less than 2·10⁻⁹ to the potential of 1 that its own origin
+    has. A move of δ along an axis multiplies the term of a point at offset a by exp(−(2aδ + δ²)/γ²), so the
+    Euclidean terms are carried along by factors that are computed once a stage. The classes are filled from the
+    second-largest to the smallest, and the new points of one class oppose the next.
 
     References
     ----------
@@ -105,8 +115,7 @@ class MCRBO(ProvenanceSampler):
         n, d = walkers.shape
         tree, p = cKDTree(field), 1 if self.metric == "manhattan" else 2
         orders = rng.permuted(np.tile(np.arange(2 * d), (_ORDERS, 1)), axis=1)
-        order: Any = rng.integers(_ORDERS, size=n)
-        turn = _Turns(order, rng.integers(2 * d, size=n), np.zeros(n, np.int64))
+        turn = _Turns(rng.integers(2**63, size=n, dtype=np.uint64), np.zeros(n, np.int64))
         stage, left = max(1, round(self.gamma / self.step)), self.n_steps
         while left > 0 and len(awake := np.flatnonzero(turn.tried < 2 * d)):
             steps = min(stage, left)
@@ -116,93 +125,134 @@ class MCRBO(ProvenanceSampler):
                 )
                 sizes = np.array([len(points) for points in near])
                 turn.tried[block[sizes == 0]] = 2 * d  # nothing in sight, nothing to gain
-                for some in _split(np.flatnonzero(sizes), sizes):
-                    seen = np.concatenate([near[at] for at in some]).astype(np.int64)
+                for some in _split(sizes, d):
                     mine = block[some]
+                    scene = _Scene(walkers[mine], [near[at] for at in some], field, sign, self)
                     stage_turn = turn.of(mine)
-                    scene = _Scene(
-                        field[seen], sign[seen], np.repeat(np.arange(len(some)), sizes[some]), self
-                    )
-                    walkers[mine] = scene.climb(walkers[mine], stage_turn, orders, steps, rng)
+                    walkers[mine] = scene.climb(stage_turn, orders, steps)
                     turn.put(mine, stage_turn)
             left -= steps
         return walkers
 
 
-def _split(walkers: IntArray, sizes: IntArray) -> list[IntArray]:
-    """Runs of walkers that see at most ``_BLOCK`` points together, one walker at least."""
-    if not len(walkers):
-        return []
-    run = np.cumsum(sizes[walkers]) // _BLOCK
-    return np.split(walkers, np.flatnonzero(np.diff(run)) + 1)
+def _split(sizes: IntArray, d: int) -> list[IntArray]:
+    """Runs of walkers that see about as many points each, whose factors are at most ``_BLOCK`` numbers."""
+    walkers = np.argsort(sizes, kind="stable")[np.sum(sizes == 0) :]
+    runs, first = [], 0
+    while first < len(walkers):
+        held = 2 * d * sizes[walkers[first:]] * np.arange(1, len(walkers) - first + 1)
+        last = first + max(1, int(np.searchsorted(held, _BLOCK)))
+        runs.append(walkers[first:last])
+        first = last
+    return runs
 
 
 @dataclass
 class _Turns:
-    """Where each walker stands in its random order of moves: which order, entered where, moves tried in vain."""
+    """Where each walker stands in its random order of moves, and how many of them it has tried in vain.
 
-    order: IntArray
-    start: IntArray
+    Every walker has a generator of its own (a linear congruence), so that its way does not depend on its company.
+    """
+
+    state: npt.NDArray[np.uint64]
     tried: IntArray
 
     def of(self, walkers: IntArray) -> _Turns:
-        return _Turns(self.order[walkers], self.start[walkers], self.tried[walkers])
+        return _Turns(self.state[walkers], self.tried[walkers])
 
     def put(self, walkers: IntArray, turns: _Turns) -> None:
-        self.order[walkers], self.start[walkers] = turns.order, turns.start
-        self.tried[walkers] = turns.tried
+        self.state[walkers], self.tried[walkers] = turns.state, turns.tried
+
+    def moves(self, orders: IntArray) -> IntArray:
+        """The next move of each walker."""
+        drawn = (self.state >> np.uint64(33)).astype(np.int64)
+        return orders[drawn % _ORDERS, (drawn // _ORDERS + self.tried) % orders.shape[1]]
+
+    def count(self, accepted: npt.NDArray[np.bool_]) -> None:
+        """After a success all moves are open again, in another order."""
+        self.tried = np.where(accepted, 0, self.tried + 1)
+        self.state[accepted] = self.state[accepted] * np.uint64(6364136223846793005) + np.uint64(
+            1442695040888963407
+        )
 
 
 class _Scene:
-    """Walkers and the points that each of them sees, pair by pair."""
+    """Walkers and the points that each of them sees: one row a walker, filled up with points of no charge."""
 
-    def __init__(self, points: FloatArray, charge: FloatArray, owner: IntArray, sampler: MCRBO) -> None:
-        self.points, self.charge, self.owner = points, charge, owner
-        self.first = np.flatnonzero(np.diff(owner, prepend=-1))
-        self.gamma, self.step, self.manhattan = sampler.gamma, sampler.step, sampler.metric == "manhattan"
+    def __init__(
+        self, walkers: FloatArray, near: list[list[int]], field: FloatArray, sign: FloatArray, sampler: MCRBO
+    ) -> None:
+        self.walkers, self.gamma, self.step = walkers, sampler.gamma, sampler.step
+        seen = np.zeros((len(near), max(map(len, near))), dtype=np.int64)
+        charge = np.zeros(seen.shape)
+        for row, points in enumerate(near):
+            seen[row, : len(points)] = points
+            charge[row, : len(points)] = sign[points]
+        self.charge, self.apart = charge, walkers.T[:, :, None] - field.T[:, seen]  # (axis, walker, point)
+        self.manhattan = sampler.metric == "manhattan"
+        if self.manhattan:
+            self.distance = np.abs(self.apart).sum(axis=0)
+        else:
+            self.term = charge * np.exp(-(self.apart**2).sum(axis=0) / self.gamma**2)
+            growth = np.exp(-2 * self.step / self.gamma**2 * self.apart)
+            self.factor = np.concatenate(
+                [1 / growth, growth]
+            )  # of the moves back along each axis, then forth
+            self.moves, self.scale = np.zeros(walkers.shape), np.ones(len(walkers))
 
-    def potential(self, distance: FloatArray) -> FloatArray:
-        """The magnitude at each walker, from distances (Manhattan) or squared distances (Euclidean)."""
-        squared = distance**2 if self.manhattan else distance
-        return np.abs(np.add.reduceat(self.charge * np.exp(-squared / self.gamma**2), self.first))
+    def potential(self) -> FloatArray:
+        """At each walker, where it stands."""
+        term = self.charge * np.exp(-((self.distance / self.gamma) ** 2)) if self.manhattan else self.term
+        return np.asarray(term.sum(axis=1))
 
-    def climb(
-        self, walkers: FloatArray, turn: _Turns, orders: IntArray, steps: int, rng: np.random.Generator
-    ) -> FloatArray:
-        """So many moves of every walker, each of which changes one coordinate of the distances only.
+    def trial(self, axis: IntArray, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The potential at each walker after a move along its axis, and what the move makes of every point."""
+        everyone = np.arange(len(axis))
+        if self.manhattan:
+            offset = self.apart[axis, everyone]
+            distance = self.distance + np.abs(offset + delta[:, None]) - np.abs(offset)
+            return np.einsum("ij,ij->i", self.charge, np.exp(-((distance / self.gamma) ** 2))), distance
+        factor = self.factor[np.where(delta > 0, axis + len(self.apart), axis), everyone]
+        scale = self.scale * self._of_all_points(everyone, axis, delta)
+        return scale * np.einsum("ij,ij->i", self.term, factor), factor
+
+    def _of_all_points(self, some: IntArray, axis: IntArray, delta: FloatArray) -> FloatArray:
+        """The part of a move's factor that all points share: that of δ² and of earlier moves along the axis."""
+        passed = self.moves[some, axis] * np.sign(delta)
+        return np.asarray(np.exp(-((self.step / self.gamma) ** 2) * (2 * passed + 1)))
+
+    def take(self, better: IntArray, axis: IntArray, delta: FloatArray, made: FloatArray) -> None:
+        """Let some walkers make their moves."""
+        self.walkers[better, axis] += delta
+        if self.manhattan:
+            self.apart[axis, better] += delta[:, None]
+            self.distance[better] = made
+        else:
+            self.term[better] *= made
+            self.scale[better] *= self._of_all_points(better, axis, delta)
+            self.moves[better, axis] += np.sign(delta)
+
+    def climb(self, turn: _Turns, orders: IntArray, steps: int) -> FloatArray:
+        """So many moves of every walker, each of which changes one coordinate only.
 
         Each walker tries the 2·d moves in a random order, without repeating one that failed from where it
         stands; after a success all are open again. (The way back is among them, and always fails.)
         """
-        n, d = walkers.shape
-        walkers, owner, everyone = walkers.copy(), self.owner, np.arange(n)
-        apart = walkers[owner] - self.points
-        distance = np.abs(apart).sum(axis=1) if self.manhattan else (apart**2).sum(axis=1)
-        current = self.potential(distance)
-        pair = np.arange(len(owner))
+        d = self.walkers.shape[1]
+        current = np.abs(self.potential())
         for _ in range(steps):
             awake = turn.tried < 2 * d
             if not awake.any():
                 break
-            choice = orders[turn.order, (turn.start + turn.tried) % (2 * d)]
+            choice = turn.moves(orders)
             axis, delta = choice // 2, np.where(choice % 2 == 1, self.step, -self.step)
-            offset, shift = apart[pair, axis[owner]], delta[owner]
-            change = (
-                np.abs(offset + shift) - np.abs(offset) if self.manhattan else shift * (2 * offset + shift)
-            )
-            found = self.potential(distance + change)
-            better = (found < current) & awake
-            turn.tried = np.where(better, 0, turn.tried + 1)
-            if not better.any():
+            potential, made = self.trial(axis, delta)
+            found = np.abs(potential)
+            accepted = (found < current) & awake
+            turn.count(accepted)
+            better = np.flatnonzero(accepted)
+            if not len(better):
                 continue
-            walkers[everyone[better], axis[better]] += delta[better]
-            moved = better[owner]
-            apart[pair[moved], axis[owner[moved]]] += shift[moved]
-            distance[moved] += change[moved]
+            self.take(better, axis[better], delta[better], made[better])
             current[better] = found[better]
-            count = int(better.sum())
-            turn.order[better], turn.start[better] = (
-                rng.integers(_ORDERS, size=count),
-                rng.integers(2 * d, size=count),
-            )
-        return walkers
+        return self.walkers

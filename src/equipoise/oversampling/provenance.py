@@ -59,9 +59,14 @@ class Provenance:
 
     Attributes
     ----------
-    synthetic : mask of the made rows; the input's rows come first, in their order.
-    parents, weights : for the made rows, input row numbers (−1: none) and how much of each went in.
-    moved : mask of input rows that a cleaning method shifted.
+    synthetic : array of bool
+        A mask of the made rows; the input's rows come first, in their order.
+    parents : array of int of shape (made rows, parents)
+        The input row numbers that a made row came from; −1 for none.
+    weights : array of shape (made rows, parents)
+        How much of each parent went in.
+    moved : array of bool
+        A mask of the input rows that a cleaning method shifted.
     """
 
     synthetic: npt.NDArray[np.bool_]
@@ -70,7 +75,13 @@ class Provenance:
     moved: npt.NDArray[np.bool_]
 
     def to_frame(self) -> pd.DataFrame:
-        """A table with one line a row: source (``original``, ``moved``, ``synthetic``), parents and weights."""
+        """A table with one line per row: source (``original``, ``moved``, ``synthetic``), parents and weights.
+
+        Returns
+        -------
+        DataFrame
+            The table.
+        """
         n_original = int((~self.synthetic).sum())
         source = np.where(self.synthetic, "synthetic", np.where(self.moved, "moved", "original"))
         frame = pd.DataFrame({"source": source})

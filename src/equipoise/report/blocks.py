@@ -26,6 +26,17 @@ LONGEST_CELL = 400  # signs of a text in a table; the JSON has all of them
 class Interval:
     """A value with the ends of its interval.
 
+    Attributes
+    ----------
+    value : float
+        The value.
+    low : float
+        The lower end.
+    high : float
+        The upper end.
+
+    Examples
+    --------
     >>> format_cell(Interval(0.912, 0.88, 0.94), ".2f")
     '0.91 (0.88 to 0.94)'
     """
@@ -37,7 +48,13 @@ class Interval:
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph of plain text."""
+    """A paragraph of plain text.
+
+    Attributes
+    ----------
+    text : str
+        The paragraph.
+    """
 
     text: str
     kind: str = field(default="text", init=False)
@@ -45,7 +62,17 @@ class Text:
 
 @dataclass(frozen=True)
 class Note:
-    """A callout: a sentence that stands out, with a level (``note``, ``good``, ``warning``) and a title."""
+    """A callout: a sentence that stands out, with a level (``note``, ``good``, ``warning``) and a title.
+
+    Attributes
+    ----------
+    text : str
+        The sentence.
+    level : {"note", "good", "warning"}
+        How it stands out.
+    title : str
+        A line above it.
+    """
 
     text: str
     level: str = "note"
@@ -62,11 +89,11 @@ class Headline:
 
     Parameters
     ----------
-    claim
+    claim : str
         What a hurried reader takes away.
-    parts
+    parts : sequence of tuple
         ``(label, sentence)``, such as what was asked, what came out and how sure that is.
-    level
+    level : str
         ``note``, ``good`` or ``warning``.
     """
 
@@ -81,7 +108,13 @@ class Headline:
 
 @dataclass(frozen=True)
 class Facts:
-    """A strip of figures, each ``(label, value)`` or ``(label, value, detail)``; values are ready-made texts."""
+    """A strip of figures, each ``(label, value)`` or ``(label, value, detail)``; values are ready-made texts.
+
+    Attributes
+    ----------
+    items : sequence of tuple of str
+        The figures.
+    """
 
     items: Sequence[tuple[str, ...]]
     kind: str = field(default="facts", init=False)
@@ -93,13 +126,15 @@ class Table:
 
     Parameters
     ----------
-    columns, rows
-        Names, and as many cells in each row.
-    formats
+    columns : sequence of str
+        The names of the columns.
+    rows : sequence of sequence
+        The cells, as many in each row as there are columns.
+    formats : mapping
         Format specification of a column's numbers, ``{"AP": ".3f"}``; 4 significant digits otherwise.
-    caption
+    caption : str
         A sentence below the title.
-    emphasis
+    emphasis : sequence of int
         Indices of rows to be set off.
     """
 
@@ -117,7 +152,20 @@ class Table:
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, **options: Any) -> Table:
-        """A table from a DataFrame's columns (reset the index first if it should show)."""
+        """A table from a DataFrame's columns (reset the index first if it should show).
+
+        Parameters
+        ----------
+        frame : DataFrame
+            The columns to show.
+        **options : Any
+            Other fields of :class:`Table`, such as ``formats``.
+
+        Returns
+        -------
+        Table
+            The table.
+        """
         return cls([str(c) for c in frame.columns], frame.astype(object).to_numpy().tolist(), **options)
 
     @property
@@ -140,6 +188,17 @@ class Figure:
     """A figure from :func:`~equipoise.report.new_figure`, a caption, and a text for those who cannot see it.
 
     A figure of the package plotly, or its ``{"data": …, "layout": …}``, will do as well.
+
+    Attributes
+    ----------
+    figure : Chart
+        The figure.
+    caption : str
+        A sentence below it.
+    alt : str
+        What it shows, for those who cannot see it.
+    height : int
+        In pixels.
     """
 
     figure: Any
@@ -149,7 +208,13 @@ class Figure:
     kind: str = field(default="figure", init=False)
 
     def payload(self) -> dict[str, Any]:
-        """The figure as plain JSON values, numbers to seven digits."""
+        """The figure as plain JSON values, numbers to seven digits.
+
+        Returns
+        -------
+        dict
+            ``data`` and ``layout``.
+        """
         import json
 
         from equipoise.report.as_json import to_plain
@@ -169,11 +234,11 @@ class Picture:
 
     Parameters
     ----------
-    svg
+    svg : str
         The picture's text.
-    name
+    name : str
         Of the file ``name.svg`` that the Markdown page refers to and :meth:`Report.write` puts beside it.
-    caption, alt
+    caption, alt : str
         A sentence below it, and a text for those who cannot see it.
     """
 
@@ -194,7 +259,24 @@ class Picture:
 
     @classmethod
     def from_matplotlib(cls, figure: Any, name: str, caption: str = "", alt: str = "") -> Picture:
-        """A matplotlib figure; the same figure gives the same text."""
+        """A matplotlib figure; the same figure gives the same text.
+
+        Parameters
+        ----------
+        figure : matplotlib.figure.Figure
+            The figure.
+        name : str
+            The name of its file, without a suffix.
+        caption : str
+            A sentence below it.
+        alt : str
+            What it shows, for those who cannot see it.
+
+        Returns
+        -------
+        Picture
+            The picture, as SVG.
+        """
         import io
 
         import matplotlib
@@ -207,7 +289,13 @@ class Picture:
 
 @dataclass(frozen=True)
 class Code:
-    """Text in a fixed-width font, such as a command."""
+    """Text in a fixed-width font, such as a command.
+
+    Attributes
+    ----------
+    text : str
+        The text.
+    """
 
     text: str
     kind: str = field(default="code", init=False)
@@ -219,13 +307,13 @@ class Ranking:
 
     Parameters
     ----------
-    items
+    items : sequence of tuple
         ``(name, interval)``, in the order of reading.
-    caption
+    caption : str
         A sentence above them.
-    format
+    format : str
         Format specification of the numbers.
-    from_zero
+    from_zero : bool
         Whether the scale takes in zero; else it spans the intervals.
 
     Examples
@@ -265,9 +353,9 @@ class Gallery:
 
     Parameters
     ----------
-    items
+    items : sequence of tuple
         ``(png, line)``: the bytes of a PNG file, and what to say below it.
-    caption
+    caption : str
         A sentence above them.
     """
 
@@ -290,6 +378,13 @@ class Gallery:
 class Links:
     """Other pages beside this one, each ``(title, address, sentence)``; an index is made of them.
 
+    Attributes
+    ----------
+    items : sequence of tuple of str
+        Title, address and sentence of each page.
+
+    Examples
+    --------
     >>> Links([("x", "javascript:alert(1)", "")])
     Traceback (most recent call last):
     ...
@@ -311,9 +406,9 @@ class Row:
 
     Parameters
     ----------
-    blocks
+    blocks : sequence of Block
         From left to right.
-    width
+    width : int
         The least width of each, in pixels.
     """
 
@@ -324,7 +419,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Details:
-    """Blocks folded away behind a line."""
+    """Blocks folded away behind a line.
+
+    Attributes
+    ----------
+    summary : str
+        The line that stays visible.
+    blocks : sequence of Block
+        What is folded away.
+    """
 
     summary: str
     blocks: Sequence[Block]

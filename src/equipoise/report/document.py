@@ -18,7 +18,20 @@ from equipoise.report.terms import TERMS, Term
 
 @dataclass(frozen=True)
 class Section:
-    """A titled run of blocks; on the HTML page, a tab."""
+    """A titled run of blocks; on the HTML page, a tab.
+
+    Attributes
+    ----------
+    title : str
+        The title.
+    blocks : sequence of Block
+        What it shows, in order.
+
+    Examples
+    --------
+    >>> Section("All results", []).slug
+    'all-results'
+    """
 
     title: str
     blocks: Sequence[Block]
@@ -35,15 +48,15 @@ class Report:
 
     Parameters
     ----------
-    title, subtitle
+    title, subtitle : str
         Plain text.
-    sections
+    sections : sequence of Section
         In reading order.
-    data
+    data : mapping
         Whatever a machine should read: goes into the JSON as it is, and nowhere else.
-    footer
+    footer : str
         A line at the end: versions, the command that made it.
-    terms
+    terms : sequence of Term
         Words that the HTML page explains where they first stand in a section.
 
     Examples
@@ -69,17 +82,37 @@ class Report:
     terms: Sequence[Term] = TERMS
 
     def to_html(self) -> str:
-        """One self-contained page: no request leaves it."""
+        """One self-contained page: no request leaves it.
+
+        Returns
+        -------
+        str
+            The page.
+        """
         from equipoise.report.as_html import render
 
         return render(self)
 
     def to_markdown(self) -> str:
+        """The report as Markdown; pictures are links to files beside it.
+
+        Returns
+        -------
+        str
+            The text.
+        """
         from equipoise.report.as_markdown import render
 
         return printable(render(self))
 
     def to_json(self) -> str:
+        """The report's data and its blocks as JSON, without figures.
+
+        Returns
+        -------
+        str
+            The text.
+        """
         from equipoise.report.as_json import render
 
         return render(self)
@@ -100,6 +133,20 @@ class Report:
         """Write ``name.html``, ``name.md`` and ``name.json`` (those of ``kinds``) and the pictures.
 
         Each file is whole or absent.
+
+        Parameters
+        ----------
+        folder : path
+            Where to write.
+        name : str
+            The name of the files, without a suffix.
+        kinds : sequence of {"html", "md", "json"}
+            Which of them.
+
+        Returns
+        -------
+        dict of str to Path
+            The path of each kind.
         """
         render = {"html": self.to_html, "md": self.to_markdown, "json": self.to_json}
         texts = {kind: render[check_choice("kind", kind, render)]() for kind in kinds}

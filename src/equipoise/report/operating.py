@@ -156,21 +156,21 @@ class LiveOperatingPoint:
 
     Parameters
     ----------
-    proba, truth
+    proba, truth : array
         Probabilities of the classes at ``data_prior``, of rows that were not trained on, and their true codes.
-    classes
+    classes : sequence
         Names, in the order of the columns. With two, the second is the one that raises an alert.
-    data_prior
+    data_prior : array
         The class shares that the probabilities are for.
-    decision
+    decision : Decision
         The decision that was chosen; its prior says where the model will be used.
-    cost
+    cost : array, optional
         What errors cost: of a false alarm and of a miss, or a matrix (truth by call). By default the losses of
         the decision, which say what it acts for.
-    alerts
+    alerts : float, optional
         The capacity for alerts, if it is limited: a share of the cases (below 1), or a number out of as many cases
         as rows are held out.
-    model
+    model : str
         The model folder, for the command that the page offers.
 
     Examples
@@ -210,6 +210,7 @@ class LiveOperatingPoint:
 
     @property
     def is_binary(self) -> bool:
+        """Whether there are two classes."""
         return len(self.classes) == 2
 
     @property
@@ -243,6 +244,7 @@ class LiveOperatingPoint:
 
     @property
     def rows(self) -> int:
+        """The number of held-out rows."""
         return len(np.asarray(self.truth))
 
     @property
@@ -258,13 +260,37 @@ class LiveOperatingPoint:
         return min(CASES, CASES * self.alerts / (1 if self.alerts < 1 else self.rows))
 
     def pair_cost(self, code: int) -> tuple[float, float]:
-        """Costs of a false alarm and of a miss of one class against the rest, above those of being right."""
+        """Costs of a false alarm and of a miss of one class against the rest, above those of being right.
+
+        Parameters
+        ----------
+        code : int
+            The class code.
+
+        Returns
+        -------
+        float
+            The cost of a false alarm.
+        float
+            The cost of a miss.
+        """
         extra = self.costs - np.diag(self.costs)[:, None]
         others = [c for c in range(len(self.classes)) if c != code]
         return float(extra[others, code].mean()), float(extra[code, others].mean())
 
     def start_score(self, code: int) -> float:
-        """The score from which the decision calls one class, or the lowest with no more alerts than it raises."""
+        """The score from which the decision calls one class, or the lowest with no more alerts than it raises.
+
+        Parameters
+        ----------
+        code : int
+            The class code.
+
+        Returns
+        -------
+        float
+            The score.
+        """
         if self.decision.threshold is not None:
             t, odds = self.decision.threshold, self.odds(code)
             return t if odds == 1 else t / (t + (1 - t) * odds)
@@ -274,14 +300,36 @@ class LiveOperatingPoint:
         return float(min(scores, default=1.0))
 
     def threshold(self, code: int) -> float:
-        """The threshold of one class at the prior of use: the decision's own, or one with as many alerts."""
+        """The threshold of one class at the prior of use: the decision's own, or one with as many alerts.
+
+        Parameters
+        ----------
+        code : int
+            The class code.
+
+        Returns
+        -------
+        float
+            The probability from which a row is called that class.
+        """
         if self.decision.threshold is not None:
             return self.decision.threshold
         score, odds = self.start_score(code), self.odds(code)
         return score * odds / (score * odds + 1 - score)
 
     def odds(self, code: int) -> float:
-        """By how much the class's odds differ where the model will be used."""
+        """By how much the class's odds differ where the model will be used.
+
+        Parameters
+        ----------
+        code : int
+            The class code.
+
+        Returns
+        -------
+        float
+            The odds of the class in use over those in the data; 1 if they are the same.
+        """
         before, after = float(np.asarray(self.data_prior)[code]), float(self.decision.prior[code])
         possible = 0 < before < 1 and after < 1 and before != after
         return (after / (1 - after)) / (before / (1 - before)) if possible else 1.0
@@ -294,7 +342,13 @@ class LiveOperatingPoint:
         return operating_figures(self.curves[-1], cut, float(self.decision.prior[code]), self.pair_cost(code))
 
     def payload(self) -> dict[str, Any]:
-        """All that the page's script needs."""
+        """All that the page's script needs.
+
+        Returns
+        -------
+        dict
+            Plain JSON values.
+        """
         alarm, miss = self.pair_cost(self.codes[-1])
         follows = self.decision.threshold is not None and bool(
             np.isclose(self.decision.threshold, alarm / (alarm + miss), rtol=1e-12)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise._core.text import printable
 from equipoise.metrics.significance import Comparison, critical_difference
 from equipoise.report.blocks import clip
 from equipoise.report.palette import COLORS, PALETTE
@@ -32,11 +33,11 @@ def new_axes(width: float, height: float, rows: int = 1, columns: int = 1, count
 
     Parameters
     ----------
-    width, height
+    width, height : float
         Of the whole figure, in inches.
-    rows, columns
+    rows, columns : int
         Of axes.
-    count
+    count : int, optional
         How many of the axes are used; the rest are left blank.
 
     Returns
@@ -62,12 +63,26 @@ def new_axes(width: float, height: float, rows: int = 1, columns: int = 1, count
 
 
 def literal(text: object, limit: int = 60) -> str:
-    """Text as it is, cut to ``limit`` signs: matplotlib would read dollar signs as mathematics.
+    """Text without control signs, cut to ``limit`` signs: matplotlib would read dollar signs as mathematics.
 
+    Parameters
+    ----------
+    text : object
+        Anything; its ``str`` is taken.
+    limit : int
+        The most signs.
+
+    Returns
+    -------
+    str
+        The text, with dollar signs escaped.
+
+    Examples
+    --------
     >>> literal("$5 to $9")
     '\\\\$5 to \\\\$9'
     """
-    return clip(text, limit).replace("$", r"\$")
+    return printable(clip(text, limit)).replace("$", r"\$")
 
 
 def plot_critical_difference(comparison: Comparison, *, alpha: float = 0.05, title: str = "") -> Figure:
@@ -79,11 +94,14 @@ def plot_critical_difference(comparison: Comparison, *, alpha: float = 0.05, tit
         From :func:`equipoise.metrics.significance.pairwise`; its own correction decides. With Nemenyi's, the
         critical difference itself is told too.
     alpha : float
+        The level of significance.
     title : str
+        A line above the figure.
 
     Returns
     -------
     matplotlib.figure.Figure
+        The figure.
 
     References
     ----------

@@ -13,7 +13,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Term:
-    """A word or phrase and what it means, in a sentence."""
+    """A word or phrase and what it means, in a sentence.
+
+    Attributes
+    ----------
+    name : str
+        The word or phrase.
+    meaning : str
+        What it means.
+    """
 
     name: str
     meaning: str

@@ -12,6 +12,8 @@ from equipoise.datasets import (
     available_imblearn_benchmark,
     available_keel,
     available_mvtec_features,
+    find_celeba_hair_files,
+    find_imagenet100_files,
     load_breast_cancer_imbalanced,
     load_cifar10,
     load_cifar100,
@@ -22,6 +24,7 @@ from equipoise.datasets import (
     load_medmnist,
     load_mnist,
     load_mvtec_features,
+    load_svhn,
     load_wine_imbalanced,
 )
 from equipoise.datasets.home import data_home
@@ -65,12 +68,15 @@ def check_available(names: list[str]) -> None:
         )
 
 
-_IMAGES: Mapping[str, Callable[[], Dataset]] = {
+_IMAGES: Mapping[str, Callable[[], object]] = {
     "mnist": lambda: load_mnist("test", pixels="uint8"),
     "fashion-mnist": lambda: load_fashion_mnist("test", pixels="uint8"),
     "cifar10": lambda: load_cifar10("test", pixels="uint8"),
     "cifar100": lambda: load_cifar100("test", pixels="uint8"),
     "pneumoniamnist": lambda: load_medmnist("pneumoniamnist", "test", pixels="uint8"),
+    "svhn": lambda: load_svhn("test", pixels="uint8"),
+    "celeba": lambda: find_celeba_hair_files("test"),
+    "imagenet100": lambda: find_imagenet100_files("test"),
 }
 
 

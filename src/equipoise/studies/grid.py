@@ -85,6 +85,25 @@ def _product(axes: Axes) -> Iterable[Settings]:
         yield dict(zip(axes, combination, strict=True))
 
 
+def change(cells: Sequence[Settings], values: Mapping[str, Sequence[Any]]) -> list[Settings]:
+    """The cells with other values of some settings, each once.
+
+    >>> change([{"set": "a", "seed": 0}, {"set": "b", "seed": 0}], {"set": ["c"]})
+    [{'set': 'c', 'seed': 0}]
+    """
+    changed = list(cells)
+    for name, wanted in values.items():
+        _check_setting(name, cells)
+        changed = [{**cell, name: value} for value in wanted for cell in changed if name in cell]
+    return list({canonical_json(cell): cell for cell in changed}.values())
+
+
+def _check_setting(name: str, cells: Sequence[Settings]) -> None:
+    axes = sorted({axis for cell in cells for axis in cell})
+    if name not in axes:
+        raise ValueError(f"no setting is named {name!r}; there are {', '.join(axes)}")
+
+
 def select(cells: Sequence[Settings], only: Mapping[str, Sequence[str]]) -> list[Settings]:
     """The cells whose settings, written as text, are among the wanted ones.
 
@@ -93,10 +112,8 @@ def select(cells: Sequence[Settings], only: Mapping[str, Sequence[str]]) -> list
     """
     kept = list(cells)
     for name, wanted in only.items():
+        _check_setting(name, cells)
         values = {str(cell[name]) for cell in cells if name in cell}
-        if not values:
-            axes = sorted({axis for cell in cells for axis in cell})
-            raise ValueError(f"no setting is named {name!r}; there are {', '.join(axes)}")
         unknown = [value for value in wanted if value not in values]
         if unknown:
             raise ValueError(

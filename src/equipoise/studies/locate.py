@@ -45,7 +45,18 @@ def studies_folder() -> Path | None:
 
 
 def spec_names() -> list[str]:
-    """Return the names of the studies that :func:`named_spec` finds."""
+    """Return the names of the studies that :func:`named_spec` finds.
+
+    Returns
+    -------
+    list of str
+        The names, sorted.
+
+    Examples
+    --------
+    >>> "smoke" in spec_names()
+    True
+    """
     folder = studies_folder()
     found = [path.parent.name for path in folder.glob(f"*/{_SPEC_FILE}")] if folder else []
     return sorted({*BUILT_IN, *found})
@@ -64,6 +75,11 @@ def named_spec(name: str) -> Spec:
     ----------
     name : str
         The name of a folder of :func:`studies_folder`, or ``"smoke"``. Underscores count as hyphens.
+
+    Returns
+    -------
+    Spec
+        The study.
 
     Raises
     ------
@@ -93,12 +109,27 @@ def load_spec(source: str | os.PathLike[str]) -> Spec:
 
     A ``spec.py`` is a program and is run: load only studies that you trust.
 
+    Parameters
+    ----------
+    source : str or path
+        The name or the path.
+
+    Returns
+    -------
+    Spec
+        The study.
+
     Raises
     ------
     ValueError
         If there is no such study or it cannot be loaded.
     FileNotFoundError
         If ``source`` is a path and nothing is there.
+
+    Examples
+    --------
+    >>> load_spec("smoke").name
+    'smoke'
     """
     text = os.fspath(source)
     path = Path(text)

@@ -74,10 +74,12 @@ def study_report(store: Store, study: Mapping[str, Any], spec: Spec | None = Non
     ]
     title, reference = (spec.title, spec.reference) if spec else (study["title"], study["reference"])
     blocks = list(sections[0].blocks)
-    if blocks and isinstance(blocks[0], Headline):  # the study's own page has said it
-        first = blocks.pop(0)
+    own = blocks.pop(0) if blocks and isinstance(blocks[0], Headline) else None
+    if own is not None and own.parts:  # the study's own page has said it all
+        first = own
     else:
-        first = _first_screen(title, reference, scores[0] if scores else None, records)
+        claim = own.claim if own is not None else ""
+        first = _first_screen(title, reference, scores[0] if scores else None, records, claim)
     sections[0] = replace(sections[0], blocks=[first, *_cautions(spec, records, whole, frame), *blocks])
     subtitle = " ".join(filter(None, [reference and f"After {reference}.", _size(study)]))
     return Report(title, sections, subtitle=subtitle, footer=_versions(records))
@@ -93,42 +95,44 @@ def _size(study: Mapping[str, Any]) -> str:
 
 
 def _first_screen(
-    title: str, reference: str, scores: Scores | None, records: list[dict[str, Any]]
+    title: str, reference: str, scores: Scores | None, records: list[dict[str, Any]], claim: str = ""
 ) -> Headline:
-    """What was asked, what came out, and how sure that is."""
+    """What was asked, what came out (the study's own ``claim``, or the best method), and how sure that is."""
     done = sum(record["status"] == "done" for record in records)
     parts = [("What was asked", f"{title}." + (f" After {reference}." if reference else ""))]
     sure = f"{done:,} cells" + (
         f", {scores.repeats} repeats of each." if scores and scores.repeats > 1 else "."
     )
-    claim, test = title, ""
-    if scores is not None and direction(scores.metric) and scores.mean.shape[1] > 1:
+    test = ""
+    if not claim and scores is not None and direction(scores.metric) and scores.mean.shape[1] > 1:
         claim, test = _outcome(scores)
+    if claim:
         parts.append(("What came out", claim))
-    return Headline(claim, [*parts, ("How sure", f"{sure} {test}".strip())])
+    return Headline(claim or title, [*parts, ("How sure", f"{sure} {test}".strip())])
 
 
 def _outcome(scores: Scores) -> tuple[str, str]:
     """The best method of a metric and who cannot be told from it, and by which test."""
-    table, up = scores.complete, direction(scores.metric) > 0
+    table, up, named = scores.complete, direction(scores.metric) > 0, scores.metric.replace("_", " ")
     if len(table) > 1:
         comparison = pairwise(table, correction="shaffer", greater_is_better=up)
         best: Any = comparison.ranks.idxmin()
         close = int((comparison.adjusted[best].drop(best) >= 0.05).sum())
-        place = f"the best mean rank in {scores.metric} over {len(table)} settings"
+        place = f"the best mean rank in {named} over {len(table)} settings"
         test = "Ranks are compared by Shaffer's test at 5%."
     else:
         best = scores.mean.iloc[0].idxmax() if up else scores.mean.iloc[0].idxmin()
-        place = f"the best mean {scores.metric}"
+        place = f"the best mean {named}"
         if scores.repeats < 2:
-            return f"{best} has {place}.", "One run of each tells no spread."
+            return f"“{best}” has {place}.", "One run of each tells no spread."
         close = int(scores.tied.iloc[0].drop(best).sum())
         test = "Means are compared by a paired test at 95%."
     others = scores.mean.shape[1] - 1
-    told = (
-        f"{close} of the {others} others cannot be told from it" if close else "all others are told from it"
-    )
-    return f"{best} has {place}; {told}.", test
+    if others == 1:
+        told = f"the other {'cannot' if close else 'can'} be told from it"
+    else:
+        told = f"{others - close if others > close else 'none'} of the {others} others can be told from it"
+    return f"“{best}” has {place}; {told}.", test
 
 
 def write_index(specs: Sequence[Spec], folder: str | PathLike[str]) -> Path:

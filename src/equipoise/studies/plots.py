@@ -43,7 +43,7 @@ def time_quality_picture(frame: pd.DataFrame, layout: Layout, scores: Scores, na
     ax.set_xlabel("seconds a cell, tuning included")
     figure.legend(loc="outside right center", fontsize=8, frameon=False)
     arrow = {1: " (higher is better)", -1: " (lower is better)", 0: ""}[direction(scores.metric)]
-    ax.set_ylabel(scores.metric + arrow)
+    ax.set_ylabel(literal(scores.metric) + arrow)
     return Picture.from_matplotlib(
         figure, name, "Time against quality, means over all cells.", "Scatter plot"
     )
@@ -66,7 +66,7 @@ def curves_picture(frame: pd.DataFrame, layout: Layout, curve: str, name: str) -
             look = {"color": PALETTE[color], "linestyle": _LINES[turn % len(_LINES)]}
             _draw_curve(ax, values, literal(method), look, band=len(methods) <= _MOST_BANDS)
         ax.set_xlabel("step")
-    axes[0].set_ylabel(curve)
+    axes[0].set_ylabel(literal(curve))
     lines = {line.get_label(): line for ax in axes for line in ax.get_lines()}
     figure.legend(lines.values(), lines, loc="outside right center", fontsize=8, frameon=False)
     left = len(dict.fromkeys(layout.block)) - len(blocks)

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from equipoise._core.progress import Progress, bars_are_shown
 from equipoise.studies._rows import StoreError
@@ -28,15 +29,48 @@ def run_study(
     engine: str | Engine = "local",
     jobs: int | None = None,
     only: Mapping[str, Sequence[str]] | None = None,
+    changed: Mapping[str, Sequence[Any]] | None = None,
     resume: bool = False,
     retry_failed: bool = False,
     verbose: bool | None = None,
 ) -> Counts:
     """Run the cells of a study that the store does not have yet.
 
+    ``only`` selects cells by their settings, ``changed`` gives settings other values than the study's.
     Everything is checked before anything runs. A cell that fails is stored with its traceback and the rest
     goes on. A killed run loses the cells that were under way and nothing else; another call with ``resume``
     goes on, and may do so while other runners are at work on the same store.
+
+    Parameters
+    ----------
+    spec : Spec
+        The study.
+    store : path or Store
+        Where the results go.
+    size : str
+        A size of the study, such as ``"small"`` or ``"paper"``.
+    engine : str or Engine
+        ``"local"``, or a Dask scheduler's ``tcp://host:port``.
+    jobs : int, optional
+        Local processes; as many as cores by default.
+    only : mapping of str to sequence of str, optional
+        Only the cells with these settings.
+    resume : bool
+        Whether the store may hold cells already.
+    retry_failed : bool
+        Whether to run failed cells again.
+    verbose : bool, optional
+        Whether to show a progress bar; by default if somebody is looking.
+
+    Returns
+    -------
+    Counts
+        How many cells are pending, running, done and failed.
+
+    Raises
+    ------
+    ValueError
+        If a setting or a size is not known, or data are missing.
 
     Examples
     --------
@@ -49,7 +83,7 @@ def run_study(
     ...         print(counts.done, store.frame("squares")["square"].tolist())
     2 [1, 4]
     """
-    cells = spec.cells(size, only)
+    cells = spec.cells(size, only, changed)
     needed = spec.requires_data
     check_required(needed(cells) if callable(needed) else needed)
     own = not isinstance(store, Store)
@@ -63,7 +97,12 @@ def run_study(
 
 
 def cells_to_run(
-    spec: Spec, store: str | Path, *, size: str = "small", only: Mapping[str, Sequence[str]] | None = None
+    spec: Spec,
+    store: str | Path,
+    *,
+    size: str = "small",
+    only: Mapping[str, Sequence[str]] | None = None,
+    changed: Mapping[str, Sequence[Any]] | None = None,
 ) -> tuple[list[Settings], float | None]:
     """Return the cells that a run would run, and about how many seconds they take one after another.
 
@@ -77,7 +116,7 @@ def cells_to_run(
     >>> cells_to_run(spec, "none.sqlite", only={"x": ["2"]})
     ([{'x': 2, 'seed': 0}], None)
     """
-    cells = spec.cells(size, only)
+    cells = spec.cells(size, only, changed)
     if not Path(store).exists():
         return cells, None
     with Store(store, read_only=True) as opened:

@@ -113,7 +113,7 @@ def direction(metric: str) -> int:
 
 @dataclass(frozen=True)
 class Scores:
-    """One metric of a study: a row a block, a column a method, in order of appearance."""
+    """One metric of a study: a row a block, a column per method, in order of appearance."""
 
     metric: str
     mean: pd.DataFrame

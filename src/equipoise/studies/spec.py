@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from equipoise._core.checks import check_choice
-from equipoise.studies.grid import Grid, Settings, expand, select
+from equipoise.studies.grid import Grid, Settings, change, expand, select
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Spec:
     differs : str or callable
         What differs from the paper, for the page; a callable makes it from the DataFrame of finished cells.
     page : callable, optional
-        ``page(results, spec)`` with a DataFrame of finished cells (a column a setting and a result)
+        ``page(results, spec)`` with a DataFrame of finished cells (a column per setting and a result)
         returns the study's own sections; the generic tables follow if ``metrics`` are named. A file
         ``page.py`` beside ``spec.py`` with a function ``page`` is found by itself.
     metrics : sequence of str
@@ -85,20 +85,52 @@ class Spec:
             raise ValueError(f"a study's name must be letters, digits and hyphens, got {self.name!r}")
 
     def default_store(self, size: str = "small") -> Path:
-        """The file for the results of a size: in the study's own folder, or in the current one if it has none."""
+        """The file for the results of a size: in the study's own folder, or in the current one if it has none.
+
+        Parameters
+        ----------
+        size : str
+            A size of the study.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
         stem = self.name if self.folder is None else "results"
         return (self.folder or Path()) / f"{stem}{'' if size == 'small' else f'-{size}'}.sqlite"
 
     def cells(
-        self, size: str = "small", only: Mapping[str, Sequence[str]] | None = None, **overrides: Any
+        self,
+        size: str = "small",
+        only: Mapping[str, Sequence[str]] | None = None,
+        changed: Mapping[str, Sequence[Any]] | None = None,
+        **overrides: Any,
     ) -> list[Settings]:
-        """The settings of every cell at a size, or of those that ``only`` selects, checked."""
+        """The settings of every cell at a size, or of those that ``only`` selects, checked.
+
+        Parameters
+        ----------
+        size : str
+            A size of the study.
+        only : mapping of str to sequence of str, optional
+            Only the cells with these settings.
+        changed : mapping of str to sequence, optional
+            Settings that take other values than the grid's, as :func:`run_study` says.
+        **overrides : Any
+            Settings to use instead of the grid's.
+
+        Returns
+        -------
+        list of dict
+            The settings of each cell.
+        """
         check_choice("size", size, self.sizes)
         chosen = self.sizes[size]
         cells = expand(self.grid, {**(chosen() if callable(chosen) else chosen), **overrides})
         if not cells:
             raise ValueError(f"study {self.name!r} has no cells at size {size!r}")
-        cells = select(cells, only or {})
+        cells = select(change(cells, changed or {}), only or {})
         if self.check is not None:
             self.check(cells)
         return cells

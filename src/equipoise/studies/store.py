@@ -71,6 +71,8 @@ class Store:
     ----------
     path : path
         The SQLite file, made if it is not there (unless ``read_only``).
+    read_only : bool
+        Whether to refuse all changes.
     timeout : float
         How many seconds to wait for another program's lock.
     """
@@ -167,7 +169,24 @@ class Store:
     # A run, from its registration to its end.
 
     def register(self, spec: Spec, cells: Sequence[Settings], size: str = "", source: str = "") -> list[str]:
-        """Write the study and its cells (those not there yet), and return their keys in order."""
+        """Write the study and its cells (those not there yet), and return their keys in order.
+
+        Parameters
+        ----------
+        spec : Spec
+            The study.
+        cells : sequence of dict
+            The settings of each cell.
+        size : str
+            The size that is run.
+        source : str
+            A fingerprint of the study's source.
+
+        Returns
+        -------
+        list of str
+            The keys.
+        """
         keys = [cell_key(spec.name, cell) for cell in cells]
         rows = [
             (key, spec.name, canonical_json(cell), cell.get("seed"))
@@ -191,7 +210,18 @@ class Store:
         return keys
 
     def claim(self, key: str) -> bool:
-        """Take a pending cell, or one whose runner has let its lease run out."""
+        """Take a pending cell, or one whose runner has let its lease run out.
+
+        Parameters
+        ----------
+        key : str
+            The cell's key.
+
+        Returns
+        -------
+        bool
+            Whether it was taken.
+        """
         now = time.time()
         claimed = self._execute(
             "UPDATE cells SET status='running', owner=?, lease=?, attempts=attempts+1 "
@@ -208,7 +238,18 @@ class Store:
         )
 
     def finish(self, outcome: CellOutcome) -> bool:
-        """Write an outcome, if this runner still holds the cell; otherwise somebody else has or will."""
+        """Write an outcome, if this runner still holds the cell; otherwise somebody else has or will.
+
+        Parameters
+        ----------
+        outcome : CellOutcome
+            What the cell gave.
+
+        Returns
+        -------
+        bool
+            Whether it was written.
+        """
         versions = canonical_json(outcome.environment)
         with self._speaking(), self._transaction():
             self._db.execute("INSERT OR IGNORE INTO environments (versions) VALUES (?)", (versions,))
@@ -238,7 +279,13 @@ class Store:
         self._db.execute("INSERT OR REPLACE INTO checksums VALUES (?,?)", (name, row_checksum(row)))
 
     def release(self, owner: str | None = None) -> None:
-        """Give back what a runner (this one) claimed and did not finish."""
+        """Give back what a runner (this one) claimed and did not finish.
+
+        Parameters
+        ----------
+        owner : str, optional
+            The runner; this one by default.
+        """
         self._execute(
             "UPDATE cells SET status='pending', owner=NULL, lease=NULL WHERE owner=? AND status='running'",
             (owner or self.owner,),
@@ -251,7 +298,13 @@ class Store:
                 self.release(owner)
 
     def retry_failed(self, keys: Sequence[str]) -> None:
-        """Make failed cells pending again."""
+        """Make failed cells pending again.
+
+        Parameters
+        ----------
+        keys : sequence of str
+            Keys of cells, as :meth:`register` returns them.
+        """
         with self._speaking(), self._transaction():
             self._db.executemany(
                 "UPDATE cells SET status='pending', error=NULL WHERE key=? AND status='failed'",
@@ -261,22 +314,62 @@ class Store:
     # Reading.
 
     def statuses(self, keys: Sequence[str]) -> dict[str, str]:
-        """The status of each cell that the store knows."""
+        """The status of each cell that the store knows.
+
+        Parameters
+        ----------
+        keys : sequence of str
+            Keys of cells, as :meth:`register` returns them.
+
+        Returns
+        -------
+        dict of str to str
+            ``"pending"``, ``"running"``, ``"done"`` or ``"failed"``, by key.
+        """
         wanted = set(keys)
         rows = self._execute("SELECT key, status FROM cells")
         return {key: status for key, status in rows if key in wanted}
 
     def counts(self, keys: Sequence[str]) -> Counts:
+        """How many cells have each status.
+
+        Parameters
+        ----------
+        keys : sequence of str
+            Keys of cells, as :meth:`register` returns them.
+
+        Returns
+        -------
+        Counts
+            The numbers.
+        """
         found = list(self.statuses(keys).values())
         return Counts(*(found.count(status) for status in ("pending", "running", "done", "failed")))
 
     def studies(self) -> list[dict[str, Any]]:
-        """What the store holds, a row a study."""
+        """What the store holds, a row per study.
+
+        Returns
+        -------
+        list of dict
+            The name, title, reference, size, metrics and source of each study, and who wrote it.
+        """
         rows = self._checked_rows(_STUDIES, "'study ' || name", "ORDER BY studies.rowid")
         return [read_study(self.path, row, checksum) for *row, checksum in rows]
 
     def records(self, study: str) -> Iterator[dict[str, Any]]:
-        """Every cell of a study with all that is known of it."""
+        """Every cell of a study with all that is known of it.
+
+        Parameters
+        ----------
+        study : str
+            The name of the study.
+
+        Yields
+        ------
+        dict
+            The settings, the status and the results of a cell.
+        """
         rows = self._checked_rows(_CELLS, "'cell ' || key", "WHERE study=? ORDER BY cells.rowid", (study,))
         for *row, checksum in rows:
             yield read_cell(self.path, row, checksum)
@@ -289,7 +382,20 @@ class Store:
         return self._execute(f"{select.replace(' FROM', f', {found} FROM', 1)} {which}", values)
 
     def frame(self, study: str, *, status: str | None = "done") -> pd.DataFrame:
-        """A row a cell: a column a setting and a result, and what was measured as ``cell_…``."""
+        """A row per cell: a column per setting and a result, and what was measured as ``cell_…``.
+
+        Parameters
+        ----------
+        study : str
+            The name of the study.
+        status : str, optional
+            Only cells of this status; None for all.
+
+        Returns
+        -------
+        DataFrame
+            The table.
+        """
         import pandas as pd
 
         rows = [
@@ -317,6 +423,7 @@ class Store:
             self._db.execute("PRAGMA journal_mode=DELETE")
 
     def close(self) -> None:
+        """Close the file."""
         with self._lock:
             self._db.close()
 

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from pathlib import Path
 from typing import Any
 
 from equipoise._core.checks import check_members
+from equipoise._core.files import read_toml
 from equipoise.studies.spec import Spec
 from equipoise.studies.suite import suite
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 _KEYS = [
     "name", "title", "methods", "learners", "datasets", "metrics", "folds", "seeds", "trials", "inner_folds",
@@ -27,13 +22,7 @@ _REQUIRED = ("methods", "datasets", "metrics")
 
 def spec_from_toml(path: str | Path) -> Spec:
     """Read and check a study; every name in it must exist before anything runs."""
-    source = Path(path)
-    try:
-        table = tomllib.loads(source.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise FileNotFoundError(f"no such file: {source}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{source} is not readable TOML: {error}") from error
+    source, table = Path(path), read_toml(path)
     try:
         return _spec(source, table)
     except (ValueError, TypeError) as error:

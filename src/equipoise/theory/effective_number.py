@@ -34,6 +34,22 @@ def effective_number(n: npt.ArrayLike, beta: npt.ArrayLike, offset: npt.ArrayLik
     since 1 − β' = (1−β)(1−p₂). The second form is computed, through ``expm1``: it has no 0/0 at p₂ = 1 and
     keeps its digits for β → 1, where E_n → n·(1 − p₂).
 
+    Parameters
+    ----------
+    n : array-like
+        The number of samples.
+    beta : array-like
+        β in [0, 1]; 1/(1 − β) is the volume of the class.
+    offset : array-like
+        p₂ in [0, 1], the probability that a new sample is lost to another class.
+
+    Returns
+    -------
+    array
+        E_n.
+
+    Examples
+    --------
     >>> effective_number([1, 10, 1000], 0.9).round(4)
     array([ 1.    ,  6.5132, 10.    ])
     >>> effective_number(10, 0.9, offset=1.0)
@@ -55,6 +71,22 @@ def effective_number_path(offsets: npt.ArrayLike, beta: float, *, enlarged: bool
     v_i = 1/(1 − p₂(x_i)) = 1/p(y|x_i) (Eq 14), and the offsets cancel: that is Lemma 1, the reason for
     the weight 1/p in Eq 17.
 
+    Parameters
+    ----------
+    offsets : array of shape (n,)
+        p₂ of each sample, in [0, 1).
+    beta : float
+        β in [0, 1]; 1/(1 − β) is the volume of the class.
+    enlarged : bool
+        Whether a sample's volume is 1/(1 − p₂) instead of 1.
+
+    Returns
+    -------
+    array of shape (n,)
+        E_1 … E_n.
+
+    Examples
+    --------
     >>> effective_number_path([0.0, 0.0], beta=0.9)
     array([1. , 1.9])
     >>> effective_number_path([0.3, 0.7], beta=0.9, enlarged=True)
@@ -78,6 +110,26 @@ def effective_number_weights(
     β = 0 weighs all classes alike and β = 1 by 1/n (Eq 5). ``normalize`` makes the weights sum to the number
     of classes.
 
+    Parameters
+    ----------
+    class_counts : array of shape (C,)
+        The samples of each class.
+    beta : float
+        β in [0, 1]; 1/(1 − β) is the volume of the class.
+    normalize : bool
+        Whether the weights sum to the number of classes.
+
+    Returns
+    -------
+    array of shape (C,)
+        The weights.
+
+    References
+    ----------
+    Cui et al.: Class-balanced loss based on effective number of samples, CVPR 2019.
+
+    Examples
+    --------
     >>> effective_number_weights([100, 10, 1], beta=1.0).round(3)
     array([0.027, 0.27 , 2.703])
     """
@@ -112,7 +164,14 @@ def simulate_covering(
     enlarged : bool
         Whether a draw adds 1/(1 − p₂) instead of 1, as in Lemma 1.
     repeats : int
+        The number of independent runs.
     random_state : int, generator or None
+        The source of randomness.
+
+    Returns
+    -------
+    array of shape (repeats, n)
+        The covered volume after each draw.
 
     Examples
     --------
@@ -139,6 +198,20 @@ def simulate_covering(
 def data_scatter(direction: npt.ArrayLike, covariance: npt.ArrayLike) -> float:
     """Variance of a class along a boundary's normal, wᵀΣw/wᵀw (Eq 15).
 
+    Parameters
+    ----------
+    direction : array of shape (d,)
+        w, the normal of the boundary.
+    covariance : array of shape (d, d)
+        Σ of the class.
+
+    Returns
+    -------
+    float
+        The variance.
+
+    Examples
+    --------
     >>> data_scatter([2.0, 0.0], [[3.0, 0.0], [0.0, 1.0]])
     3.0
     """
@@ -154,6 +227,17 @@ class ScatterStatistics:
     drops out of a variance. So DS_yz = Var_y(ν_y − ν_z)/‖ω_y − ω_z‖² costs O(n·C) for all pairs. Batches and
     processes merge exactly (Chan, Golub & LeVeque 1983).
 
+    Attributes
+    ----------
+    count : array of shape (C,)
+        The samples of each class so far.
+    mean : array of shape (C, C)
+        The mean of ν_y − ν_z over class y.
+    spread : array of shape (C, C)
+        The sum of its squared deviations.
+
+    Examples
+    --------
     >>> stats = ScatterStatistics.empty(2)
     >>> stats.update([[1.0, 0.0], [3.0, 0.0], [0.0, 5.0]], [0, 0, 1])
     >>> stats.variances()
@@ -167,11 +251,31 @@ class ScatterStatistics:
 
     @classmethod
     def empty(cls, n_classes: int) -> ScatterStatistics:
+        """Statistics of no samples.
+
+        Parameters
+        ----------
+        n_classes : int
+            The number of classes C.
+
+        Returns
+        -------
+        ScatterStatistics
+            The statistics.
+        """
         n_classes = check_integer("n_classes", n_classes, low=1)
         return cls(np.zeros(n_classes), np.zeros((n_classes, n_classes)), np.zeros((n_classes, n_classes)))
 
     def update(self, logits: npt.ArrayLike, target: npt.ArrayLike) -> None:
-        """Take in a batch of logits (n, C) with their classes (n,)."""
+        """Take in a batch of logits (n, C) with their classes (n,).
+
+        Parameters
+        ----------
+        logits : array of shape (n, C)
+            The logits ν.
+        target : array of int of shape (n,)
+            The classes.
+        """
         z = check_array("logits", logits)
         y = check_counts("target", target)
         n_classes = self.count.size
@@ -188,7 +292,13 @@ class ScatterStatistics:
         self.merge(batch)
 
     def merge(self, other: ScatterStatistics) -> None:
-        """Take in the statistics of another batch or process."""
+        """Take in the statistics of another batch or process.
+
+        Parameters
+        ----------
+        other : ScatterStatistics
+            The statistics of the same classes over other samples.
+        """
         if other.count.size != self.count.size:
             raise ValueError(f"statistics of {other.count.size} and {self.count.size} classes cannot merge")
         total = self.count + other.count
@@ -199,11 +309,30 @@ class ScatterStatistics:
         self.count = total
 
     def variances(self) -> FloatArray:
-        """Var_y(ν_y − ν_z), the numerator of Eq 16; zero for a class without samples."""
+        """Var_y(ν_y − ν_z), the numerator of Eq 16; zero for a class without samples.
+
+        Returns
+        -------
+        array of shape (C, C)
+            The variances.
+        """
         return self.spread / np.maximum(self.count, 1)[:, None]
 
     def scatter(self, head_weight: npt.ArrayLike, *, eps: float = 1e-12) -> FloatArray:
-        """DS_yz (Eq 16) for a linear head with rows ω_c; the diagonal is zero."""
+        """DS_yz (Eq 16) for a linear head with rows ω_c; the diagonal is zero.
+
+        Parameters
+        ----------
+        head_weight : array of shape (C, d)
+            ω, the weights of the linear head.
+        eps : float
+            Added to ‖ω_y − ω_z‖².
+
+        Returns
+        -------
+        array of shape (C, C)
+            DS_yz.
+        """
         w = check_array("head_weight", head_weight)
         if w.ndim != 2 or w.shape[0] != self.count.size:
             raise ValueError(f"head_weight must have {self.count.size} rows, got shape {w.shape}")
@@ -214,7 +343,20 @@ class ScatterStatistics:
         return scatter
 
     def mean_scatter(self, head_weight: npt.ArrayLike, *, eps: float = 1e-12) -> FloatArray:
-        """The average of DS_yz over the C − 1 other classes (under Eq 17)."""
+        """The average of DS_yz over the C − 1 other classes (under Eq 17).
+
+        Parameters
+        ----------
+        head_weight : array of shape (C, d)
+            ω, the weights of the linear head.
+        eps : float
+            Added to ‖ω_y − ω_z‖².
+
+        Returns
+        -------
+        array of shape (C,)
+            The mean scatter of each class.
+        """
         return self.scatter(head_weight, eps=eps).sum(axis=1) / max(self.count.size - 1, 1)
 
 
@@ -223,6 +365,20 @@ def class_factor(mean_scatter: npt.ArrayLike, weights: npt.ArrayLike) -> FloatAr
 
     A class whose scatter is not known (zero, fewer than two samples) takes the mean of the others.
 
+    Parameters
+    ----------
+    mean_scatter : array of shape (C,)
+        DS̄ of each class.
+    weights : array of shape (C,)
+        The class weights.
+
+    Returns
+    -------
+    array of shape (C,)
+        The factors.
+
+    Examples
+    --------
     >>> class_factor([1.0, 3.0], [1.0, 1.0])
     array([0.5, 1.5])
     """
@@ -246,6 +402,15 @@ class LinearSplit:
     """The best linear boundary between class −1 and class +1 along the line of their centers.
 
     ``threshold`` is measured from the midpoint, in units of the smaller class's radius or deviation.
+
+    Attributes
+    ----------
+    threshold : float
+        Where the boundary crosses the line of the centers.
+    accuracy_negative : float
+        The share of class −1 that is classified right.
+    accuracy_positive : float
+        The share of class +1 that is classified right.
     """
 
     threshold: float
@@ -269,6 +434,20 @@ def disc_split(radius_ratio: float, prior_ratio: float) -> LinearSplit:
     The error's slope is the difference of the chords' weighted lengths, whose square is a quadratic in the
     threshold; its roots and the discs' edges are all the candidates for the minimum.
 
+    Parameters
+    ----------
+    radius_ratio : float
+        K > 1, the radius of class +1 over that of class −1.
+    prior_ratio : float
+        p₊ : p₋.
+
+    Returns
+    -------
+    LinearSplit
+        The boundary and both accuracies.
+
+    Examples
+    --------
     >>> disc_split(2.0, 4.0).gap < 0 < disc_split(2.0, 1.0).gap
     True
     """
@@ -298,6 +477,20 @@ def gaussian_split(deviation_ratio: float, separation: float) -> LinearSplit:
     Φ(KR − B) and Φ(KB − R), B = 2s/(K²−1), R = √(B² + 2 log K/(K²−1)). The gap is P{B − KR ≤ N(0,1) ≤ R − KB} > 0:
     Eq 9 with its bounds the right way round.
 
+    Parameters
+    ----------
+    deviation_ratio : float
+        K > 1, the deviation of class +1 over that of class −1.
+    separation : float
+        s = ‖θ‖/σ₋.
+
+    Returns
+    -------
+    LinearSplit
+        The boundary and both accuracies.
+
+    Examples
+    --------
     >>> round(gaussian_split(2.0, 1.0).gap, 4)
     0.2436
     """
@@ -357,6 +550,11 @@ def bounded_gaussian_split(
         The paper's 1/100.
     bounds : tuple of float
         What ρ is multiplied by for classes −1 and +1; (1.5, 2) and (3, 2) are the paper's unequal volumes.
+
+    Returns
+    -------
+    BoundedSplit
+        The bound ρ, the split, and the mass of each class that was moved.
 
     Examples
     --------

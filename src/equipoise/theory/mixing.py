@@ -36,11 +36,15 @@ def linearly_separable(first: npt.ArrayLike, second: npt.ArrayLike) -> bool:
 
     Parameters
     ----------
-    first, second : array-like of shape (n, m)
+    first : array-like of shape (n, m)
+        The points of one set.
+    second : array-like of shape (k, m)
+        The points of the other.
 
     Returns
     -------
     bool
+        Whether there is such a plane.
 
     References
     ----------
@@ -69,7 +73,9 @@ def separable_classes(points: npt.ArrayLike, codes: npt.ArrayLike) -> npt.NDArra
     Parameters
     ----------
     points : array-like of shape (n, m)
+        The points.
     codes : array-like of int of shape (n,)
+        The class of each point.
 
     Returns
     -------
@@ -173,7 +179,18 @@ class LossVariance:
     largest_norm: float
 
     def bound(self, weights: npt.ArrayLike) -> float:
-        """‖α‖²·V + K, which the variance of the loss of a mix does not exceed (for a convex loss ≥ 0)."""
+        """‖α‖²·V + K, which the variance of the loss of a mix does not exceed (for a convex loss ≥ 0).
+
+        Parameters
+        ----------
+        weights : array of shape (t,)
+            α, the weights of a mix, which sum to 1.
+
+        Returns
+        -------
+        float
+            The bound.
+        """
         alpha = check_distribution("weights", weights)
         return float((alpha**2).sum() * self.variance + self.gap)
 
@@ -184,12 +201,14 @@ def loss_variance(losses: npt.ArrayLike, loss_at_mean: float) -> LossVariance:
     Parameters
     ----------
     losses : array-like of shape (n,)
+        The losses at the points.
     loss_at_mean : float
         The loss at the mean of the points.
 
     Returns
     -------
     LossVariance
+        V, K and the largest ‖α‖² for which the bound is below V.
 
     References
     ----------
@@ -243,7 +262,20 @@ class RiskVariance:
         return float(((self.mixed - self.risk) ** 2).mean()) / plain if plain > 0 else np.nan
 
     def ratio_interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Interval of the ratio of two paired variances (Pitman and Morgan; the risks are nearly normal)."""
+        """Interval of the ratio of two paired variances (Pitman and Morgan; the risks are nearly normal).
+
+        Parameters
+        ----------
+        level : float
+            The confidence of the interval.
+
+        Returns
+        -------
+        float
+            The lower end.
+        float
+            The upper end.
+        """
         if not self.ratio > 0:
             return np.nan, np.nan
         free = len(self.plain) - 2
@@ -282,11 +314,14 @@ def risk_variance(
     n_rows : int, optional
         Points in a resample, rounded up to whole groups; as many as there are by default.
     n_resamples : int
+        The number of resamples, at least 3.
     random_state : int, generator or None
+        The source of the resamples.
 
     Returns
     -------
     RiskVariance
+        The risks of all resamples, with mixing and without.
 
     Notes
     -----
@@ -351,12 +386,14 @@ def scatter(points: npt.ArrayLike, codes: npt.ArrayLike) -> Scatter:
     Parameters
     ----------
     points : array-like of shape (n, m)
+        The latents.
     codes : array-like of shape (n,)
         The classes; the result has them in sorted order.
 
     Returns
     -------
     Scatter
+        The scatter within each class and that of the class means.
 
     Examples
     --------
@@ -374,6 +411,18 @@ def scatter(points: npt.ArrayLike, codes: npt.ArrayLike) -> Scatter:
 def smallest_eigenvalue(permutation: npt.ArrayLike) -> float:
     """k = λ_min(P + Pᵀ) of a permutation, from its cycles: a cycle of length L has 2·cos(2πj/L), j < L.
 
+    Parameters
+    ----------
+    permutation : array of int of shape (n,)
+        The partner of each row.
+
+    Returns
+    -------
+    float
+        k, from −2 to 2.
+
+    Examples
+    --------
     >>> smallest_eigenvalue([0, 1, 2]), smallest_eigenvalue([1, 0])
     (2.0, -2.0)
     """
@@ -395,6 +444,20 @@ def mixing_factor(weight: npt.ArrayLike, k: float) -> FloatArray:
 
     The mixed rows are (αI + (1 − α)P)X = MX, and MMᵀ = (α² + (1 − α)²)I + α(1 − α)(P + Pᵀ) ⪰ d(α)·I.
 
+    Parameters
+    ----------
+    weight : array-like
+        α, from 0 to 1.
+    k : float
+        λ_min(P + Pᵀ).
+
+    Returns
+    -------
+    array
+        d(α).
+
+    Examples
+    --------
     >>> float(mixing_factor(0.5, 2.0)), float(mixing_factor(0.5, -2.0))
     (1.0, 0.0)
     """
@@ -408,10 +471,20 @@ def lipschitz_bound(n: float, weight: npt.ArrayLike, k: float, floor: float = 0.
 
     Parameters
     ----------
-    n : rows; the labels are ±1.
-    weight : α, of the row itself; 1 − α goes to its partner, and α = 1 is no mixing.
-    k : λ_min(P + Pᵀ) of the partners.
-    floor : a lower bound of λ_min(XXᵀ): the paper's ½ holds with high probability for n ≤ c·d rows on a sphere.
+    n : float
+        The number of rows; the labels are ±1.
+    weight : array-like
+        α, the weight of the row itself; 1 − α goes to its partner, and α = 1 is no mixing.
+    k : float
+        λ_min(P + Pᵀ) of the partners.
+    floor : float
+        A lower bound of λ_min(XXᵀ): the paper's ½ holds with high probability for n ≤ c·d rows on a
+        sphere.
+
+    Returns
+    -------
+    array
+        The bound.
 
     Notes
     -----
@@ -420,6 +493,8 @@ def lipschitz_bound(n: float, weight: npt.ArrayLike, k: float, floor: float = 0.
     promise of a smaller constant. The constant itself does not even change: partners share their label, so
     Xw = Y implies MXw = MY = Y, and where M is regular both systems have the same least-norm solution.
 
+    Examples
+    --------
     >>> float(lipschitz_bound(8, 1.0, -2.0))
     4.0
     """

@@ -29,7 +29,7 @@ from equipoise.training.samplers import (
     effective_number_shares,
     ratio_shares,
 )
-from equipoise.training.steps import STEPS, LossOfBatch, Outcome, PlainStep, Step, build_step
+from equipoise.training.steps import STEPS, Outcome, PlainStep, Step, build_step
 
 __all__ = [
     "STEPS",
@@ -52,7 +52,6 @@ __all__ = [
     "LearningRate",
     "Linear",
     "LogUniform",
-    "LossOfBatch",
     "MetaSet",
     "Outcome",
     "PlainStep",

@@ -114,6 +114,7 @@ class AdaptiveAugmentation:
     change : callable, optional
         ``change(images, generator)``; shifts, turns, zooms and mirrors by default.
     target : float
+        The share of positive verdicts above which the critic counts as overfitting.
     patience : int
         Verdicts that take the share from 0 to 1, if all of them say so.
 
@@ -155,7 +156,13 @@ class AdaptiveAugmentation:
         return torch.where(chosen.reshape(-1, *(1,) * (images.ndim - 1)), changed, images)
 
     def hear(self, verdicts: Tensor) -> None:
-        """The critic's verdicts on training images."""
+        """The critic's verdicts on training images.
+
+        Parameters
+        ----------
+        verdicts : Tensor of shape (n,)
+            The verdicts, positive for "real".
+        """
         positive = float((verdicts > 0).float().mean())
         step = len(verdicts) / self.patience
         self.share = min(1.0, max(0.0, self.share + (step if positive > self.target else -step)))

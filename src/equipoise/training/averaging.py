@@ -84,8 +84,22 @@ class ExponentialAverage(Callback):
             self.average[name].copy_(now[name])
 
     def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint must hold.
+
+        Returns
+        -------
+        dict
+            The average, the network's own weights and the number of updates.
+        """
         return {"steps": self.steps, "average": self.average, "own": self.own}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a checkpoint.
+
+        Parameters
+        ----------
+        state : dict
+            What :meth:`state_dict` returned.
+        """
         self.steps, self.own = state["steps"], state["own"]
         self.average = state["average"]

@@ -75,7 +75,7 @@ class BilevelStep:
     virtual : {"optimizer", "plain"}
         Replicate SGD's momentum and weight decay in the virtual update, or take a plain SGD step.
     meta_batch_size : int, optional
-        Meta samples a step, class by class in turn; as many as the batch has by default.
+        Meta samples per step, class by class in turn; as many as the batch has by default.
     meta_lr : float
         λ₃, of Adam on the loss's networks.
     warmup : float
@@ -127,6 +127,13 @@ class BilevelStep:
     # The loop's calls
 
     def setup(self, run: Run) -> None:
+        """Get ready for a run; the loop calls it once.
+
+        Parameters
+        ----------
+        run : Run
+            The run.
+        """
         scaled = getattr(run.fabric, "_precision", run.fabric)
         if scaled.precision == "16-mixed":
             raise ValueError("precision '16-mixed' scales gradients, which a bilevel step makes by itself; "
@@ -142,15 +149,32 @@ class BilevelStep:
         self.loss.prepare(_head(run.network).in_features, len(run.data))
 
     def start_epoch(self, epoch: int, epochs: int) -> None:
+        """An epoch begins; the loop calls it.
+
+        Parameters
+        ----------
+        epoch : int
+            The number of the epoch, from 0.
+        epochs : int
+            How many there are.
+        """
         self.warming = epoch < math.ceil(self.warmup * epochs)
         self.loss.start_epoch(epoch, epochs)
         self._pull = None
 
     def end_epoch(self) -> None:
+        """An epoch has ended; the loop calls it."""
         if self._pull is not None:
             self.class_pull.append((self._pull[0] / self._pull[1].clamp_min(1e-12)).cpu())
 
     def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint must hold.
+
+        Returns
+        -------
+        dict
+            The learned loss, its optimizer and the weights of the classes so far.
+        """
         optimizer = self.meta_optimizer
         return {
             "loss": self.loss.state_dict(),
@@ -159,6 +183,13 @@ class BilevelStep:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a checkpoint.
+
+        Parameters
+        ----------
+        state : dict
+            What :meth:`state_dict` returned.
+        """
         self.loss.load_state_dict(state["loss"])
         if self.meta_optimizer is not None:
             self.meta_optimizer.load_state_dict(state["meta_optimizer"])

@@ -24,19 +24,56 @@ class Callback:
     """Does nothing; say only what you need. One with state adds ``state_dict`` and ``load_state_dict``."""
 
     def on_start(self, run: Run) -> None:
-        """Before the first epoch, when model, optimizer and step are set up."""
+        """Before the first epoch, when model, optimizer and step are set up.
+
+        Parameters
+        ----------
+        run : Run
+            The run.
+        """
 
     def on_epoch_start(self, run: Run) -> None:
-        """Before the first batch of an epoch."""
+        """Before the first batch of an epoch.
+
+        Parameters
+        ----------
+        run : Run
+            The run.
+        """
 
     def on_step_start(self, run: Run) -> None:
-        """Before every step."""
+        """Before every step.
+
+        Parameters
+        ----------
+        run : Run
+            The run.
+        """
 
     def on_epoch_end(self, run: Run, record: dict[str, float]) -> bool | None:
-        """After an epoch. May add to the record; ``True`` asks to stop."""
+        """After an epoch. May add to the record; ``True`` asks to stop.
+
+        Parameters
+        ----------
+        run : Run
+            The run.
+        record : dict of str to float
+            The epoch's means, to which a callback may add.
+
+        Returns
+        -------
+        bool or None
+            True to stop the run.
+        """
 
     def on_end(self, run: Run) -> None:
-        """When the run is over."""
+        """When the run is over.
+
+        Parameters
+        ----------
+        run : Run
+            The run.
+        """
 
 
 Schedule = Callable[[float], float]
@@ -59,6 +96,20 @@ def linear(done: float) -> float:
 def drops(milestones: Sequence[float] = (0.8, 0.9), factor: float = 0.1) -> Schedule:
     """Multiply by ``factor`` at each of the milestones, parts of the run.
 
+    Parameters
+    ----------
+    milestones : sequence of float
+        Parts of the run, from 0 to 1.
+    factor : float
+        What the learning rate is multiplied by.
+
+    Returns
+    -------
+    callable
+        A schedule for :class:`LearningRate`: the part done to the factor so far.
+
+    Examples
+    --------
     >>> schedule = drops((0.5,), 0.1)
     >>> schedule(0.49), schedule(0.5)
     (1.0, 0.1)
@@ -108,7 +159,7 @@ class DeferredReweighting(Callback):
     Parameters
     ----------
     class_weight : "balanced", array-like or callable
-        A weight a class; ``"balanced"`` weighs by 1/count, a callable makes weights from the counts.
+        A weight per class; ``"balanced"`` weighs by 1/count, a callable makes weights from the counts.
     start : float
         Part of the run without weights.
 
@@ -155,7 +206,7 @@ class BalancedFineTuning(Callback):
     lr_factor : float
         What the learning rate is multiplied by in the second stage.
     per_class : int, optional
-        Fine-tune on a fixed subset with at most so many rows a class; without it all rows may be drawn, each
+        Fine-tune on a fixed subset with at most so many rows per class; without it all rows may be drawn, each
         class equally often. Epochs keep their length.
     """
 
@@ -201,7 +252,7 @@ class Validation(Callback):
     data : TensorData
         Held out from training; its weights count in the loss.
     loss : callable, optional
-        ``loss(logits, targets)``, a value a row; cross-entropy by default.
+        ``loss(logits, targets)``, a value per row; cross-entropy by default.
     """
 
     def __init__(self, data: TensorData, loss: Callable[[Tensor, Tensor], Tensor] | None = None) -> None:
@@ -260,9 +311,23 @@ class EarlyStopping(Callback):
             run.network.load_state_dict(self.weights)
 
     def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint must hold.
+
+        Returns
+        -------
+        dict
+            The best value, its epoch and its weights.
+        """
         return {"best": self.best, "best_epoch": self.best_epoch, "weights": self.weights}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a checkpoint.
+
+        Parameters
+        ----------
+        state : dict
+            What :meth:`state_dict` returned.
+        """
         self.best, self.best_epoch, self.weights = state["best"], state["best_epoch"], state["weights"]
 
 

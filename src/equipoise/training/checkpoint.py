@@ -85,7 +85,23 @@ def unpack(tree: Any, tensors: dict[str, Tensor]) -> Any:
 
 
 def save_state(folder: str | os.PathLike[str], state: Any) -> None:
-    """Write a nested state as a sealed folder, which appears whole or not at all."""
+    """Write a nested state as a sealed folder, which appears whole or not at all.
+
+    Parameters
+    ----------
+    folder : path
+        Where to write; what is there is replaced.
+    state : Any
+        Nested dicts and lists of tensors, arrays, numbers and texts.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_state(f"{folder}/state", {"weights": torch.ones(2)})
+    ...     print(load_state(f"{folder}/state"))
+    {'weights': tensor([1., 1.])}
+    """
     from safetensors.torch import save
 
     tensors: dict[str, Tensor] = {}
@@ -96,7 +112,23 @@ def save_state(folder: str | os.PathLike[str], state: Any) -> None:
 
 
 def load_state(folder: str | os.PathLike[str] | SealedFolder) -> Any:
-    """Read what :func:`save_state` wrote, or say what is wrong with it."""
+    """Read what :func:`save_state` wrote, or say what is wrong with it.
+
+    Parameters
+    ----------
+    folder : path
+        The folder.
+
+    Returns
+    -------
+    Any
+        The state.
+
+    Raises
+    ------
+    DamagedFileError
+        If a file is damaged.
+    """
     from safetensors import SafetensorError
     from safetensors.torch import load
 
@@ -113,7 +145,25 @@ def load_state(folder: str | os.PathLike[str] | SealedFolder) -> Any:
 
 
 def check_finite(weights: dict[str, Tensor]) -> None:
-    """Refuse weights that are not numbers: their predictions would not be either."""
+    """Refuse weights that are not numbers: their predictions would not be either.
+
+    Parameters
+    ----------
+    weights : dict of str to Tensor
+        The weights, by name.
+
+    Raises
+    ------
+    ValueError
+        If one is not finite.
+
+    Examples
+    --------
+    >>> check_finite({"head": torch.tensor([float("nan")])})
+    Traceback (most recent call last):
+    ...
+    ValueError: the weights head must be finite
+    """
     for name, weight in weights.items():
         if not weight.isfinite().all():
             raise ValueError(f"the weights {name} must be finite")
@@ -149,7 +199,13 @@ class Checkpoint(Callback):
         self.identity = {} if identity is None else identity
 
     def saves(self) -> list[Path]:
-        """The complete saves, oldest first."""
+        """The complete saves, oldest first.
+
+        Returns
+        -------
+        list of Path
+            Their folders.
+        """
         return sorted(path for path in self.folder.glob("epoch-*") if (path / SEAL).is_file())
 
     def on_start(self, run: Run) -> None:

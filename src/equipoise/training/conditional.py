@@ -30,7 +30,7 @@ class ConditionedLoss(nn.Module):
     factory : callable
         ``factory(**params)`` makes the loss for one λ. It must keep nothing from batch to batch: losses with
         running statistics or needs of their own (features, head weights) are refused.
-    **params
+    **params : float
         The λ that a network answers at where none is told: that of :meth:`implied_prior` and :meth:`link`.
     """
 
@@ -48,12 +48,31 @@ class ConditionedLoss(nn.Module):
         self.rowwise: frozenset[str] = frozenset(getattr(self.current, "rowwise", ()))
 
     def set(self, **params: float) -> None:
-        """One λ for the whole batch."""
+        """One λ for the whole batch.
+
+        Parameters
+        ----------
+        **params : float
+            λ.
+        """
         device = next(iter(self.current.buffers()), torch.empty(0)).device
         self.current = self.factory(**params).to(device)
 
     def set_rows(self, means: dict[str, float], rows: dict[str, Tensor]) -> None:
-        """One λ a row, for losses that can (``rowwise``)."""
+        """One λ per row, for losses that can (``rowwise``).
+
+        Parameters
+        ----------
+        means : dict of str to float
+            λ where the loss takes one value.
+        rows : dict of str to Tensor
+            One value per row for each hyper-parameter.
+
+        Raises
+        ------
+        ValueError
+            If the loss cannot take one value per row.
+        """
         unable = sorted(set(rows) - self.rowwise)
         if unable:
             raise ValueError(f"{type(self.current).__name__} takes no value a row for {', '.join(unable)}")
@@ -61,16 +80,49 @@ class ConditionedLoss(nn.Module):
         self.current.set_rows(**rows)  # type: ignore[operator]
 
     def implied_prior(self, class_prior: npt.ArrayLike) -> FloatArray:
-        """The prior of the posterior that is trained at the default λ."""
+        """The prior of the posterior that is trained at the default λ.
+
+        Parameters
+        ----------
+        class_prior : array of shape (C,)
+            The class shares of the training data.
+
+        Returns
+        -------
+        array of shape (C,)
+            The class shares under which the trained posterior is right.
+        """
         implied = getattr(self.factory(**self.default), "implied_prior", None)
         return np.asarray(class_prior if implied is None else implied(class_prior), dtype=np.float64)
 
     def link(self) -> Any:
-        """The exact link at the default λ, if the loss has one."""
+        """The exact link at the default λ, if the loss has one.
+
+        Returns
+        -------
+        Link or None
+            The link.
+        """
         find = getattr(self.factory(**self.default), "link", None)
         return None if find is None else find()
 
     def forward(self, input: Tensor, target: Tensor, *, sample_weight: Tensor | None = None) -> Tensor:
+        """The loss under the λ that was set last.
+
+        Parameters
+        ----------
+        input : Tensor of shape (n, C)
+            Raw logits.
+        target : Tensor of shape (n,)
+            The classes.
+        sample_weight : Tensor of shape (n,), optional
+            The weight of each sample.
+
+        Returns
+        -------
+        Tensor
+            The loss.
+        """
         loss: Tensor = (
             self.current(input, target)
             if sample_weight is None
@@ -85,13 +137,14 @@ class ConditionalStep:
     Parameters
     ----------
     loss : ConditionedLoss
+        The loss, which is told each λ.
     distribution : dict
         A distribution for each hyper-parameter; λ has their order.
     step : str or factory
         The inner step, such as ``"plain"`` or ``"sam"``.
     per_sample : bool
-        Draw one λ a row rather than one a batch.
-    **step_params
+        Draw one λ per row rather than one per batch.
+    **step_params : Any
         For the inner step.
     """
 
@@ -123,12 +176,29 @@ class ConditionalStep:
         return self.inner(model, optimizer, replace(batch, inputs=told))
 
     def setup(self, run: Run) -> None:
+        """Get ready for a run; the loop calls it once.
+
+        Parameters
+        ----------
+        run : Run
+            The run.
+        """
         call_if_there(self.inner, "setup", run)
 
     def start_epoch(self, epoch: int, epochs: int) -> None:
+        """An epoch begins; the loop calls it.
+
+        Parameters
+        ----------
+        epoch : int
+            The number of the epoch, from 0.
+        epochs : int
+            How many there are.
+        """
         call_if_there(self.inner, "start_epoch", epoch, epochs)
 
     def end_epoch(self) -> None:
+        """An epoch has ended; the loop calls it."""
         call_if_there(self.inner, "end_epoch")
 
 
@@ -136,6 +206,17 @@ class ConditionalStep:
 class FamilyLoss:
     """``factory(**params)`` for a loss of the family, with some hyper-parameters fixed; travels to processes.
 
+    Attributes
+    ----------
+    name : str
+        The name of the loss.
+    class_counts : tuple of float
+        Training samples of each class.
+    fixed : dict
+        Hyper-parameters that stay as they are.
+
+    Examples
+    --------
     >>> FamilyLoss("vs", (9, 1), {"gamma": 0.1})(tau=2.0)
     VSLoss(gamma=0.1, tau=2.0, reduction='mean')
     """

@@ -22,7 +22,7 @@ class Batch:
     targets : Tensor or None
         Class codes 0 … C − 1; None where a method has no targets.
     weight : Tensor or None
-        A weight a sample: the sample's own times its class's.
+        A weight per sample: the sample's own times its class's.
     index : Tensor
         Row numbers in the training data, for methods that remember samples.
     seeded : torch.Generator or callable
@@ -53,7 +53,18 @@ class Batch:
         return len(self.index)
 
     def labels(self) -> Tensor:
-        """The targets, for a step that cannot do without."""
+        """The targets, for a step that cannot do without.
+
+        Returns
+        -------
+        Tensor of shape (n,)
+            The targets.
+
+        Raises
+        ------
+        ValueError
+            If there are none.
+        """
         if self.targets is None:
             raise ValueError("this step needs targets, but the data have none")
         return self.targets
@@ -63,6 +74,17 @@ class Batch:
 class TensorData:
     """Tensors of equal length that lie in memory.
 
+    Attributes
+    ----------
+    inputs : Tensor of shape (n, …)
+        The inputs.
+    targets : Tensor of shape (n,), optional
+        The class of each input.
+    weight : Tensor of shape (n,), optional
+        The weight of each input.
+
+    Examples
+    --------
     >>> data = TensorData(torch.zeros(6, 2), torch.arange(6))
     >>> len(data), data.n_classes
     (6, 6)
@@ -81,16 +103,41 @@ class TensorData:
         return len(self.inputs)
 
     def labels(self) -> Tensor:
-        """The targets, for a method that cannot do without."""
+        """The targets, for a method that cannot do without.
+
+        Returns
+        -------
+        Tensor of shape (n,)
+            The targets.
+
+        Raises
+        ------
+        ValueError
+            If there are none.
+        """
         if self.targets is None:
             raise ValueError("this method needs targets, but the data have none")
         return self.targets
 
     @property
     def n_classes(self) -> int:
+        """The largest class code plus one; 0 without targets."""
         return 0 if self.targets is None else int(self.targets.max()) + 1
 
     def to(self, device: torch.device) -> TensorData:
+        """The same data on a device.
+
+        Parameters
+        ----------
+        device : torch.device
+            The device.
+
+        Returns
+        -------
+        TensorData
+            The data there.
+        """
+
         def moved(tensor: Tensor | None) -> Tensor | None:
             return None if tensor is None else tensor.to(device)
 

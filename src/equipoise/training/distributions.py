@@ -17,16 +17,54 @@ class Distribution(Protocol):
     """A distribution on [low, high], known by its quantiles."""
 
     @property
-    def low(self) -> float: ...
+    def low(self) -> float:
+        """The lower end of the range."""
 
     @property
-    def high(self) -> float: ...
+    def high(self) -> float:
+        """The upper end of the range."""
 
-    def density(self, x: npt.ArrayLike) -> FloatArray: ...
+    def density(self, x: npt.ArrayLike) -> FloatArray:
+        """The probability density.
 
-    def cdf(self, x: npt.ArrayLike) -> FloatArray: ...
+        Parameters
+        ----------
+        x : array-like
+            Values of the hyper-parameter.
 
-    def quantile(self, u: npt.ArrayLike) -> FloatArray: ...
+        Returns
+        -------
+        array
+            The density at each value.
+        """
+
+    def cdf(self, x: npt.ArrayLike) -> FloatArray:
+        """The cumulative distribution.
+
+        Parameters
+        ----------
+        x : array-like
+            Values of the hyper-parameter.
+
+        Returns
+        -------
+        array
+            The probability of no more than each value.
+        """
+
+    def quantile(self, u: npt.ArrayLike) -> FloatArray:
+        """The inverse of the cumulative distribution.
+
+        Parameters
+        ----------
+        u : array-like
+            Probabilities from 0 to 1.
+
+        Returns
+        -------
+        array
+            The value below which the distribution has each probability.
+        """
 
 
 @dataclass(frozen=True)
@@ -37,6 +75,17 @@ class Linear:
     (The L(1, 3, 2) of the paper's Table 2 is no density: it would be −1 at its lower end. What the authors' sampler
     draws from it is :meth:`as_sampled`.)
 
+    Attributes
+    ----------
+    low : float
+        The lower end.
+    high : float
+        The upper end.
+    height : float
+        The density at ``high``.
+
+    Examples
+    --------
     >>> Linear(0, 3, 0).quantile([0, 0.75, 1])
     array([0. , 1.5, 3. ])
     >>> Linear(1, 3, 2)
@@ -65,6 +114,22 @@ class Linear:
         Where the height at ``low``, h_a = 2/(b − a) − h_b, is negative, the formula's values begin at
         a − 2h_a(b − a)/(h_b − h_a) and are linearly distributed from there.
 
+        Parameters
+        ----------
+        low : float
+            The lower end.
+        high : float
+            The upper end.
+        height : float
+            h_b.
+
+        Returns
+        -------
+        Linear
+            The distribution that is drawn from.
+
+        Examples
+        --------
         >>> law = Linear.as_sampled(1, 3, 2)
         >>> round(law.low, 4), law.high, law.height
         (2.3333, 3, 2)
@@ -78,12 +143,36 @@ class Linear:
         return max(0.0, 2 / (self.high - self.low) - self.height)
 
     def density(self, x: npt.ArrayLike) -> FloatArray:
+        """The probability density.
+
+        Parameters
+        ----------
+        x : array-like
+            Values of the hyper-parameter.
+
+        Returns
+        -------
+        array
+            The density at each value.
+        """
         x = check_array("x", x)
         t = (x - self.low) / (self.high - self.low)
         height = self.height_low + (self._height_high - self.height_low) * t
         return np.where((t >= 0) & (t <= 1), height, 0.0)
 
     def cdf(self, x: npt.ArrayLike) -> FloatArray:
+        """The cumulative distribution.
+
+        Parameters
+        ----------
+        x : array-like
+            Values of the hyper-parameter.
+
+        Returns
+        -------
+        array
+            The probability of no more than each value.
+        """
         width = self.high - self.low
         t = np.clip((check_array("x", x) - self.low) / width, 0, 1)
         return width * (self.height_low * t + (self._height_high - self.height_low) * t**2 / 2)
@@ -93,6 +182,16 @@ class Linear:
 
         With t = (x − a)/(b − a): (h_b − h_a)·t²/2 + h_a·t = u/(b − a), solved for t in the form that does not
         divide by the slope.
+
+        Parameters
+        ----------
+        u : array-like
+            Probabilities from 0 to 1.
+
+        Returns
+        -------
+        array
+            The value below which the distribution has each probability.
         """
         share = check_in_range("u", u, 0, 1)
         width = self.high - self.low
@@ -110,6 +209,15 @@ class Linear:
 class Uniform:
     """Uniform on [low, high].
 
+    Attributes
+    ----------
+    low : float
+        The lower end.
+    high : float
+        The upper end.
+
+    Examples
+    --------
     >>> Uniform(0, 2).quantile(0.25)
     array(0.5)
     """
@@ -121,13 +229,49 @@ class Uniform:
         _check_interval(self.low, self.high)
 
     def density(self, x: npt.ArrayLike) -> FloatArray:
+        """The probability density.
+
+        Parameters
+        ----------
+        x : array-like
+            Values of the hyper-parameter.
+
+        Returns
+        -------
+        array
+            The density at each value.
+        """
         x = check_array("x", x)
         return np.where((x >= self.low) & (x <= self.high), 1 / (self.high - self.low), 0.0)
 
     def cdf(self, x: npt.ArrayLike) -> FloatArray:
+        """The cumulative distribution.
+
+        Parameters
+        ----------
+        x : array-like
+            Values of the hyper-parameter.
+
+        Returns
+        -------
+        array
+            The probability of no more than each value.
+        """
         return np.clip((check_array("x", x) - self.low) / (self.high - self.low), 0, 1)
 
     def quantile(self, u: npt.ArrayLike) -> FloatArray:
+        """The inverse of the cumulative distribution.
+
+        Parameters
+        ----------
+        u : array-like
+            Probabilities from 0 to 1.
+
+        Returns
+        -------
+        array
+            The value below which the distribution has each probability.
+        """
         return np.asarray(self.low + (self.high - self.low) * check_in_range("u", u, 0, 1))
 
 
@@ -135,6 +279,15 @@ class Uniform:
 class LogUniform:
     """Uniform in the logarithm on [low, high].
 
+    Attributes
+    ----------
+    low : float
+        The lower end.
+    high : float
+        The upper end.
+
+    Examples
+    --------
     >>> LogUniform(1, 100).quantile(0.5).round(9)
     np.float64(10.0)
     """
@@ -147,15 +300,51 @@ class LogUniform:
         _check_interval(self.low, self.high)
 
     def density(self, x: npt.ArrayLike) -> FloatArray:
+        """The probability density.
+
+        Parameters
+        ----------
+        x : array-like
+            Values of the hyper-parameter.
+
+        Returns
+        -------
+        array
+            The density at each value.
+        """
         x = check_array("x", x)
         inside = (x >= self.low) & (x <= self.high)
         return np.where(inside, 1 / (np.where(inside, x, 1.0) * math.log(self.high / self.low)), 0.0)
 
     def cdf(self, x: npt.ArrayLike) -> FloatArray:
+        """The cumulative distribution.
+
+        Parameters
+        ----------
+        x : array-like
+            Values of the hyper-parameter.
+
+        Returns
+        -------
+        array
+            The probability of no more than each value.
+        """
         within = np.clip(check_array("x", x), self.low, self.high)
         return np.asarray(np.log(within / self.low) / math.log(self.high / self.low))
 
     def quantile(self, u: npt.ArrayLike) -> FloatArray:
+        """The inverse of the cumulative distribution.
+
+        Parameters
+        ----------
+        u : array-like
+            Probabilities from 0 to 1.
+
+        Returns
+        -------
+        array
+            The value below which the distribution has each probability.
+        """
         return np.asarray(self.low * (self.high / self.low) ** check_in_range("u", u, 0, 1))
 
 
@@ -163,6 +352,13 @@ class LogUniform:
 class Point:
     """Always the same value: the hyper-parameter is fixed.
 
+    Attributes
+    ----------
+    value : float
+        The value.
+
+    Examples
+    --------
     >>> Point(2.0).quantile([0.1, 0.9])
     array([2., 2.])
     """
@@ -174,19 +370,57 @@ class Point:
 
     @property
     def low(self) -> float:
+        """The value."""
         return self.value
 
     @property
     def high(self) -> float:
+        """The value."""
         return self.value
 
     def density(self, x: npt.ArrayLike) -> FloatArray:
+        """Infinite at the value, 0 elsewhere.
+
+        Parameters
+        ----------
+        x : array-like
+            Values of the hyper-parameter.
+
+        Returns
+        -------
+        array
+            The density at each value.
+        """
         return np.where(check_array("x", x) == self.value, np.inf, 0.0)
 
     def cdf(self, x: npt.ArrayLike) -> FloatArray:
+        """The cumulative distribution.
+
+        Parameters
+        ----------
+        x : array-like
+            Values of the hyper-parameter.
+
+        Returns
+        -------
+        array
+            The probability of no more than each value.
+        """
         return np.where(check_array("x", x) >= self.value, 1.0, 0.0)
 
     def quantile(self, u: npt.ArrayLike) -> FloatArray:
+        """The value, whatever the probability.
+
+        Parameters
+        ----------
+        u : array-like
+            Probabilities from 0 to 1.
+
+        Returns
+        -------
+        array
+            The value, once for each probability.
+        """
         return np.full(np.shape(u), float(self.value))
 
 

@@ -63,6 +63,13 @@ def make_fabric(
     num_nodes : int
         Machines, when a launcher started the processes.
 
+    Returns
+    -------
+    Fabric or OneProcess
+        What moves models and data, and adds up gradients over processes.
+
+    Examples
+    --------
     >>> make_fabric().world_size
     1
     """

@@ -45,8 +45,8 @@ class DeepSMOTEStep:
             aim = own[torch.randperm(len(own))] if self.permute else own
             penalty = F.mse_loss(model(own), aim)
         else:
-            penalty = torch.zeros(())
-        (loss + penalty).backward()  # type: ignore[no-untyped-call]
+            penalty = loss.new_zeros(())
+        self._run.fabric.backward(loss + penalty)
         optimizer.step()
         return Outcome(
             (loss + penalty).detach(), {"reconstruction": loss.detach(), "penalty": penalty.detach()}
@@ -65,19 +65,21 @@ class GAMOStep:
         self.chances, self.lr = missing / missing.sum().clamp_min(1), lr
         self._optimizers: dict[str, torch.optim.Optimizer] = {}
         self._players: Players | None = None
+        self._run: Run | None = None
 
     def setup(self, run: Run) -> None:
         players = run.network
         assert isinstance(players, Players)
-        self._players = players
+        self._players, self._run = players, run
         for name in ("classifier", "discriminator", "generator"):
             parameters = getattr(players, name).parameters()
             self._optimizers[name] = torch.optim.Adam(parameters, lr=self.lr, betas=(0.5, 0.999))
 
-    def _fakes(self, n: int) -> tuple[Tensor, Tensor]:
+    def _fakes(self, real: Tensor) -> tuple[Tensor, Tensor]:
         assert self._players is not None
-        codes = torch.multinomial(self.chances, n, replacement=True)
-        return self._players.generator(torch.randn(n, self._players.generator.noise), codes), codes
+        generator, n = self._players.generator, len(real)
+        codes = torch.multinomial(self.chances, n, replacement=True).to(real.device)
+        return generator(torch.randn(n, generator.noise).to(real), codes), codes
 
     def _update(self, name: str, loss: Tensor) -> None:
         self._optimizers[name].zero_grad()
@@ -85,16 +87,21 @@ class GAMOStep:
         self._optimizers[name].step()
 
     def __call__(self, model: Any, optimizer: Any, batch: Batch) -> Outcome:
+        assert self._run is not None
+        with self._run.fabric.autocast():
+            return self._play(batch)
+
+    def _play(self, batch: Batch) -> Outcome:
         players, x, labels = self._players, batch.inputs, batch.labels()
         assert players is not None
         with torch.no_grad():
-            fake, codes = self._fakes(len(x))
+            fake, codes = self._fakes(x)
         both, wanted = torch.cat([x, fake]), F.one_hot(torch.cat([labels, codes]), players.n_classes).to(x)
         classified = F.mse_loss(players.classify(both), wanted)
         self._update("classifier", classified)
         judged = ((players.judge(x, labels) - 1) ** 2).mean() + (players.judge(fake, codes) ** 2).mean()
         self._update("discriminator", judged)
-        fake, codes = self._fakes(len(x))
+        fake, codes = self._fakes(x)
         flipped = 1 - F.one_hot(codes, players.n_classes).to(x)
         fooled = ((players.judge(fake, codes) - 1) ** 2).mean()
         made = fooled + F.mse_loss(players.classify(fake), flipped)
@@ -116,30 +123,38 @@ class BAGANStep:
         self.draw, self.lr = draw, lr
         self._optimizers: list[torch.optim.Optimizer] = []
         self._gan: BalancingGAN | None = None
+        self._run: Run | None = None
 
     def setup(self, run: Run) -> None:
         gan = run.network
         assert isinstance(gan, BalancingGAN)
-        self._gan = gan
+        self._gan, self._run = gan, run
         self._optimizers = [
             torch.optim.Adam(part.parameters(), lr=self.lr, betas=(0.5, 0.999))
             for part in (gan.discriminator, gan.generator)
         ]
 
     def __call__(self, model: Any, optimizer: Any, batch: Batch) -> Outcome:
+        assert self._run is not None
+        with self._run.fabric.autocast():
+            return self._play(batch)
+
+    def _play(self, batch: Batch) -> Outcome:
         gan, x, labels = self._gan, batch.inputs, batch.labels()
         assert gan is not None
         fakes = max(2, round(len(x) / gan.n_classes))  # as many fakes as a class has reals, on average
         codes = torch.randint(gan.n_classes, (fakes,))
         with torch.no_grad():
-            made = gan.generator(self.draw(codes))
-        told = torch.cat([labels, torch.full((fakes,), gan.n_classes)])
+            made = gan.generator(self.draw(codes).to(x))
+        told = torch.cat([labels, labels.new_full((fakes,), gan.n_classes)])
         loss = F.cross_entropy(gan.discriminator(torch.cat([x, made])), told)
         self._optimizers[0].zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         self._optimizers[0].step()
         codes = torch.randint(gan.n_classes, (len(x),))
-        made = F.cross_entropy(gan.discriminator(gan.generator(self.draw(codes))), codes)
+        made = F.cross_entropy(
+            gan.discriminator(gan.generator(self.draw(codes).to(x))), codes.to(labels.device)
+        )
         self._optimizers[1].zero_grad()
         made.backward()  # type: ignore[no-untyped-call]
         self._optimizers[1].step()
@@ -156,9 +171,16 @@ class BAGANStep:
 class ReconstructionStep:
     """Mean squared error of a reconstruction: the first stage of BAGAN."""
 
+    def __init__(self) -> None:
+        self._run: Run | None = None
+
+    def setup(self, run: Run) -> None:
+        self._run = run
+
     def __call__(self, model: Any, optimizer: Any, batch: Batch) -> Outcome:
+        assert self._run is not None
         optimizer.zero_grad()
         loss = F.mse_loss(model(batch.inputs), batch.inputs)
-        loss.backward()  # type: ignore[no-untyped-call]
+        self._run.fabric.backward(loss)
         optimizer.step()
         return Outcome(loss.detach())

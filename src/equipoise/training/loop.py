@@ -39,16 +39,38 @@ class Run:
 
     Attributes
     ----------
+    model : nn.Module
+        The network as the fabric wrapped it.
+    optimizer : Optimizer
+        The optimizer as the fabric wrapped it; None for a step that has its own.
+    step : Step
+        What makes an update of a batch.
+    data : TensorData
+        The training data.
+    fabric : Fabric or OneProcess
+        Devices and processes.
+    epochs : int
+        How many epochs the run has.
+    batch_size : int
+        The rows of a batch, over all processes.
+    seed : int
+        The seed that all randomness of the run derives from.
+    sampler : Sampler
+        Which rows an epoch visits, in which order.
+    augment : callable, optional
+        ``augment(inputs, generator)`` on every batch.
+    callbacks : sequence of Callback
+        Called at their moments, in order.
+    class_weight : Tensor or None
+        Multiplies the samples' weights; callbacks may change it between epochs.
     epoch : int
         Epochs finished; while one is under way, its number from 0.
     batch, batches : int
         The number of the batch under way, and how many an epoch has.
-    history : list of dict
-        One record an epoch: the means of what the steps returned and what callbacks added.
     stop : bool
         Set when a step or a callback asked to stop; no further step is made.
-    class_weight : Tensor or None
-        Multiplies the samples' weights; callbacks may change it between epochs.
+    history : list of dict
+        One record per epoch: the means of what the steps returned and what callbacks added.
     """
 
     model: Any
@@ -80,11 +102,28 @@ class Run:
         return self.epoch + (self.batch / self.batches if self.batches else 0.0)
 
     def generator(self, *path: object) -> torch.Generator:
-        """A generator for a named part of the run, equal in all processes."""
+        """A generator for a named part of the run, equal in all processes.
+
+        Parameters
+        ----------
+        *path : object
+            The name of the part, in pieces.
+
+        Returns
+        -------
+        torch.Generator
+            The generator, seeded by the run's seed and the name.
+        """
         return torch.Generator().manual_seed(derive_seed(self.seed, *path))
 
     def state_dict(self) -> dict[str, Any]:
-        """All that a checkpoint at the end of an epoch must hold."""
+        """All that a checkpoint at the end of an epoch must hold.
+
+        Returns
+        -------
+        dict
+            The state.
+        """
         return {
             "epoch": self.epoch,
             "stop": self.stop,
@@ -96,6 +135,13 @@ class Run:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a checkpoint.
+
+        Parameters
+        ----------
+        state : dict
+            What :meth:`state_dict` returned.
+        """
         self.epoch, self.stop, self.history = state["epoch"], state["stop"], state["history"]
         self.network.load_state_dict(state["model"])
         if self.optimizer is not None:
@@ -145,7 +191,7 @@ def fit(
     augment : callable, optional
         ``augment(inputs, generator)``.
     class_weight : Tensor, optional
-        A weight a class.
+        A weight per class.
     callbacks : sequence of Callback
         Called in this order; put a checkpoint last.
     fabric : lightning_fabric.Fabric, optional
@@ -326,6 +372,22 @@ def predict(model: nn.Module, inputs: Tensor, *, batch_size: int = 1024) -> Tens
 
     Inputs go to where the model's parameters are, and floating ones into their precision.
 
+    Parameters
+    ----------
+    model : nn.Module
+        The network.
+    inputs : Tensor of shape (n, …)
+        The inputs.
+    batch_size : int
+        The rows of a block.
+
+    Returns
+    -------
+    Tensor of shape (n, …)
+        The outputs.
+
+    Examples
+    --------
     >>> predict(nn.Linear(2, 3), torch.zeros(5, 2), batch_size=2).shape
     torch.Size([5, 3])
     """

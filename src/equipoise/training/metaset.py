@@ -28,6 +28,7 @@ def take_meta_set(targets: npt.ArrayLike, per_class: int = 10, *, random_state: 
     per_class : int
         Rows of each class (Wu & Li §5.1 take ten).
     random_state : int, generator or None
+        Which rows are taken.
 
     Returns
     -------
@@ -67,10 +68,14 @@ class MetaSet:
 
     Parameters
     ----------
-    inputs, targets : Tensor
+    inputs : Tensor of shape (n, …)
+        The meta rows.
+    targets : Tensor of shape (n,)
+        Their classes.
     index : Tensor
         Row numbers in the training data, for losses that remember samples; −1 where a row is not trained on.
     n_classes : int
+        The number of classes.
     """
 
     inputs: Tensor
@@ -100,7 +105,20 @@ class MetaSet:
         return len(self.targets)
 
     def draw(self, size: int, generator: torch.Generator) -> Tensor:
-        """Rows of a batch, as many of each class as can be; all of them if they fit."""
+        """Rows of a batch, as many of each class as can be; all of them if they fit.
+
+        Parameters
+        ----------
+        size : int
+            The rows of the batch.
+        generator : torch.Generator
+            The source of randomness.
+
+        Returns
+        -------
+        Tensor of int
+            Numbers of meta rows.
+        """
         if size >= len(self):
             return torch.arange(len(self))
         present = [rows for rows in self._rows if len(rows)]
@@ -111,6 +129,18 @@ class MetaSet:
         return torch.stack(turns[:size])
 
     def to(self, device: torch.device) -> MetaSet:
+        """Move the meta rows to a device, in place.
+
+        Parameters
+        ----------
+        device : torch.device
+            The device.
+
+        Returns
+        -------
+        MetaSet
+            The meta set itself.
+        """
         self.inputs, self.targets = self.inputs.to(device), self.targets.to(device)
         self.index = self.index.to(device)
         return self

@@ -56,6 +56,13 @@ class SAMStep:
         self._loss_of = LossOfBatch(loss)
 
     def setup(self, run: Run) -> None:
+        """Get ready for a run; the loop calls it once.
+
+        Parameters
+        ----------
+        run : Run
+            The run.
+        """
         self._plain.setup(run)
 
     def __call__(self, model: Any, optimizer: Any, batch: Batch) -> Outcome:
@@ -73,15 +80,39 @@ class SAMStep:
         return Outcome(loss.detach(), {"accuracy": accuracy, "sharpness": (again - loss).detach()})
 
     def start_epoch(self, epoch: int, epochs: int) -> None:
+        """An epoch begins; the loop calls it.
+
+        Parameters
+        ----------
+        epoch : int
+            The number of the epoch, from 0.
+        epochs : int
+            How many there are.
+        """
         self._plain.start_epoch(epoch, epochs)
 
     def end_epoch(self) -> None:
+        """An epoch has ended; the loop calls it."""
         self._plain.end_epoch()
 
     def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint must hold.
+
+        Returns
+        -------
+        dict
+            The state of the loss.
+        """
         return self._plain.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a checkpoint.
+
+        Parameters
+        ----------
+        state : dict
+            What :meth:`state_dict` returned.
+        """
         self._plain.load_state_dict(state)
 
 

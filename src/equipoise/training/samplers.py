@@ -25,12 +25,31 @@ from equipoise.theory.effective_number import effective_number
 class Sampler(Protocol):
     """``order(generator)`` lists the rows of one epoch; equal generators give equal orders."""
 
-    def order(self, generator: torch.Generator) -> Tensor: ...
+    def order(self, generator: torch.Generator) -> Tensor:
+        """The rows of one epoch.
+
+        Parameters
+        ----------
+        generator : torch.Generator
+            The source of randomness.
+
+        Returns
+        -------
+        Tensor of int
+            Row numbers, in order.
+        """
 
 
 class Shuffle:
     """Every row once, shuffled.
 
+    Parameters
+    ----------
+    n_samples : int
+        The number of rows.
+
+    Examples
+    --------
     >>> sorted(Shuffle(4).order(torch.Generator().manual_seed(0)).tolist())
     [0, 1, 2, 3]
     """
@@ -39,6 +58,18 @@ class Shuffle:
         self.n_samples = check_integer("n_samples", n_samples, low=1)
 
     def order(self, generator: torch.Generator) -> Tensor:
+        """The rows of one epoch.
+
+        Parameters
+        ----------
+        generator : torch.Generator
+            The source of randomness.
+
+        Returns
+        -------
+        Tensor of int
+            Row numbers, in order.
+        """
         return torch.randperm(self.n_samples, generator=generator)
 
 
@@ -56,7 +87,7 @@ class ClassSampler(torch.utils.data.Sampler[int]):
         The share of each class in an epoch, which is the class prior that the learner sees: an array, or what
         :func:`class_shares` knows, such as ``"balanced"``.
     n_draws : int, optional
-        Rows an epoch, in all processes together; as many as there are by default.
+        Rows per epoch, in all processes together; as many as there are by default.
     seed : int
         Of the orders that iterating gives; each epoch has its own.
     num_replicas, rank : int, optional
@@ -104,7 +135,13 @@ class ClassSampler(torch.utils.data.Sampler[int]):
         self.rank = check_integer("rank", own, low=0, high=self.num_replicas - 1)
 
     def set_epoch(self, epoch: int) -> None:
-        """Choose the order of the next iteration, as for torch's ``DistributedSampler``."""
+        """Choose the order of the next iteration, as for torch's ``DistributedSampler``.
+
+        Parameters
+        ----------
+        epoch : int
+            The number of the epoch, from 0.
+        """
         self.epoch = check_integer("epoch", epoch, low=0)
 
     def __len__(self) -> int:
@@ -117,6 +154,18 @@ class ClassSampler(torch.utils.data.Sampler[int]):
         return iter(mine.tolist())
 
     def order(self, generator: torch.Generator) -> Tensor:
+        """The rows of one epoch.
+
+        Parameters
+        ----------
+        generator : torch.Generator
+            The source of randomness.
+
+        Returns
+        -------
+        Tensor of int
+            Row numbers, in order.
+        """
         drawn = []
         for rows, count in zip(self._rows, self._counts(generator), strict=True):
             if count:
@@ -140,6 +189,20 @@ def effective_number_shares(counts: Any, beta: float = 0.9999) -> FloatArray:
 
     β = 0 leaves the classes as they are and β = 1 balances them (Cui et al. 2019).
 
+    Parameters
+    ----------
+    counts : array of shape (C,)
+        The training samples of each class.
+    beta : float
+        β in [0, 1].
+
+    Returns
+    -------
+    array of shape (C,)
+        The class shares of an epoch.
+
+    Examples
+    --------
     >>> effective_number_shares([90, 10], beta=1.0)
     array([0.5, 0.5])
     """
@@ -154,6 +217,20 @@ def ratio_shares(counts: Any, rho: float) -> FloatArray:
 
     In a binary problem ρ is the training fraction of the minority class.
 
+    Parameters
+    ----------
+    counts : array of shape (C,)
+        The training samples of each class.
+    rho : float
+        ρ, between 0 and 1.
+
+    Returns
+    -------
+    array of shape (C,)
+        The class shares of an epoch.
+
+    Examples
+    --------
     >>> ratio_shares([90, 10], 0.3)
     array([0.7, 0.3])
     """
@@ -175,6 +252,28 @@ def class_shares(sampler: Any, counts: FloatArray) -> FloatArray:
     ``"balanced"`` takes every class that has samples equally often, ``"sqrt"`` in proportion to the square
     root of its count, ``"effective_number"`` as :func:`effective_number_shares` says. A number ρ is the share of
     the rarest class, see :func:`ratio_shares`.
+
+    Parameters
+    ----------
+    sampler : str, float or array of shape (C,)
+        A name, ρ, or the shares themselves.
+    counts : array of shape (C,)
+        The training samples of each class.
+
+    Returns
+    -------
+    array of shape (C,)
+        The class shares of an epoch.
+
+    Raises
+    ------
+    ValueError
+        If the name is not known.
+
+    Examples
+    --------
+    >>> class_shares("balanced", np.array([90, 10]))
+    array([0.5, 0.5])
     """
     if isinstance(sampler, str):
         check_choice("sampler", sampler, ["balanced", "sqrt", "effective_number"])

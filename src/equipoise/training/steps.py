@@ -29,7 +29,17 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Outcome:
-    """What a step has to say: its mean loss, other means for the history, and whether to stop."""
+    """What a step has to say: its mean loss, other means for the history, and whether to stop.
+
+    Attributes
+    ----------
+    loss : Tensor
+        The mean loss of the batch.
+    metrics : mapping of str to Tensor
+        Other means for the history.
+    stop : bool
+        Whether to end the run.
+    """
 
     loss: Tensor
     metrics: Mapping[str, Tensor] = field(default_factory=dict)
@@ -51,6 +61,11 @@ class LossOfBatch:
     """A loss of the family, given exactly what it asks for (``requires``), as a mean over the batch.
 
     Any callable ``loss(input, target)`` with ``reduction`` works too; then a weight needs ``sample_weight``.
+
+    Parameters
+    ----------
+    loss : nn.Module
+        The loss.
     """
 
     def __init__(self, loss: nn.Module) -> None:
@@ -104,6 +119,13 @@ class PlainStep:
         self._run: Run | None = None
 
     def setup(self, run: Run) -> None:
+        """Get ready for a run; the loop calls it once.
+
+        Parameters
+        ----------
+        run : Run
+            The run.
+        """
         self._run = run
         self.loss.to(run.fabric.device)
 
@@ -117,12 +139,28 @@ class PlainStep:
         return Outcome(loss.detach(), {"accuracy": accuracy})
 
     def backward(self, loss: Tensor) -> None:
+        """Compute gradients, through the run's fabric if there is one.
+
+        Parameters
+        ----------
+        loss : Tensor
+            The mean loss of the batch.
+        """
         if self._run is None:
             loss.backward()  # type: ignore[no-untyped-call]
         else:
             self._run.fabric.backward(loss)
 
     def update(self, model: Any, optimizer: Any) -> None:
+        """Clip the gradients, if asked for, and let the optimizer make its step.
+
+        Parameters
+        ----------
+        model : nn.Module
+            The network.
+        optimizer : Optimizer
+            Its optimizer.
+        """
         if self.clip is not None:
             if self._run is None:
                 nn.utils.clip_grad_norm_(model.parameters(), self.clip)
@@ -131,15 +169,39 @@ class PlainStep:
         optimizer.step()
 
     def start_epoch(self, epoch: int, epochs: int) -> None:
+        """An epoch begins; the loop calls it.
+
+        Parameters
+        ----------
+        epoch : int
+            The number of the epoch, from 0.
+        epochs : int
+            How many there are.
+        """
         call_if_there(self.loss, "start_epoch", epoch, epochs)
 
     def end_epoch(self) -> None:
+        """An epoch has ended; the loop calls it."""
         call_if_there(self.loss, "end_epoch")
 
     def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint must hold.
+
+        Returns
+        -------
+        dict
+            The state of the loss.
+        """
         return {"loss": self.loss.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a checkpoint.
+
+        Parameters
+        ----------
+        state : dict
+            What :meth:`state_dict` returned.
+        """
         self.loss.load_state_dict(state["loss"])
 
 
@@ -154,7 +216,33 @@ STEPS: dict[str, Callable[..., Step]] = {"plain": PlainStep, "sam": _sam}
 
 
 def build_step(step: str | Callable[..., Step], loss: nn.Module, **params: Any) -> Step:
-    """A step by name, or from a factory ``factory(loss, **params)``."""
+    """A step by name, or from a factory ``factory(loss, **params)``.
+
+    Parameters
+    ----------
+    step : str or callable
+        A name of ``STEPS`` or a factory.
+    loss : nn.Module
+        The loss.
+    **params : Any
+        Parameters of the step.
+
+    Returns
+    -------
+    Step
+        The step.
+
+    Raises
+    ------
+    ValueError
+        If the name is not known.
+
+    Examples
+    --------
+    >>> from equipoise.losses import CrossEntropyLoss
+    >>> type(build_step("plain", CrossEntropyLoss())).__name__
+    'PlainStep'
+    """
     if isinstance(step, str):
         check_choice("step", step, STEPS)
         return STEPS[step](loss, **params)

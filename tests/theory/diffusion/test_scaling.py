@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from equipoise.theory.diffusion import ClassMixture, RandomFeatures
-from equipoise.theory.diffusion.instances import draw, equivalent_matrix
+from equipoise.theory.diffusion.instances import draw, equivalent_matrix, populations
 
 MIX = ClassMixture([0.5, 0.5], [0.5, 0.25])
 
@@ -101,3 +101,19 @@ def test_the_gap_of_extensive_centroids_holds_no_eigenvalues():
     times = rf.timescales()
     assert times.tau_gen < times.tau_mem1
     assert np.isnan(times.tau_mem2)
+
+
+def test_what_memorizes_is_smaller_than_what_generalizes_by_the_root_of_the_samples():
+    """Eq 56: ‖Ũ‖ grows as χ_p and ‖U − Ũ‖ as χ_p/√χ_m, in the Frobenius norm."""
+
+    def norms(p, m):
+        model = RandomFeatures(ClassMixture([0.5, 0.5], [0.5, 0.25]), 0.01, p, m)
+        instance = draw(model, 24, 0)
+        whole = sum(0.5 * part.form() for part in populations(model, instance, equivalent=True))
+        rest = equivalent_matrix(model, instance) - whole
+        return np.linalg.norm(whole), np.linalg.norm(rest)
+
+    base, wider, larger = norms(8, 8), norms(24, 8), norms(8, 72)
+    assert wider[0] / base[0] == pytest.approx(3, rel=0.1)
+    assert wider[1] / base[1] == pytest.approx(3, rel=0.1)
+    assert larger[1] / base[1] == pytest.approx(1 / 3, rel=0.1)

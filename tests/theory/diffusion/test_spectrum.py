@@ -4,8 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise._core.solution import ConvergenceWarning, Status
-from equipoise.theory.diffusion import ClassMixture, RandomFeatures
+from equipoise.theory.diffusion import ClassMixture, DiagonalFeatures, RandomFeatures
 from equipoise.theory.diffusion import spectrum as spectrum_module
+from equipoise.theory.diffusion.instances import draw, equivalent_matrix
 
 PAPER = RandomFeatures(ClassMixture([0.5, 0.5], [0.5, 0.25]), 0.001, 60, 30)
 
@@ -141,3 +142,68 @@ def test_bad_model(change, message):
 def test_too_few_features_are_named():
     with pytest.raises(ValueError, match="features_per_dim must exceed 1"):
         RandomFeatures(PAPER.mixture, 0.01, 0.9, 30).edges()
+
+
+def test_equal_coordinates_are_the_isotropic_model():
+    mixture = ClassMixture([0.7, 0.3], [0.5, 0.25])
+    plain = RandomFeatures(mixture, 0.01, 30, 12)
+    even = DiagonalFeatures([0.7, 0.3], [[0.5] * 3, [0.25] * 3], 0.01, 30, 12)
+    grid = np.concatenate([np.geomspace(0.004, 0.2, 12), np.linspace(3, 9, 12)])
+    found, expected = even.spectrum(grid), plain.spectrum(grid)
+    assert found.converged.all()
+    np.testing.assert_allclose(found.resolvent, expected.resolvent, rtol=1e-8)
+    np.testing.assert_allclose(found.feature_resolvent, expected.feature_resolvent, rtol=1e-8)
+    np.testing.assert_allclose(even.edges().generalization, plain.edges().generalization, rtol=1e-4)
+    assert even.edges().memorization_upper == pytest.approx(plain.edges().memorization_upper, rel=1e-4)
+
+
+def test_unequal_coordinates_against_eigenvalues():
+    """The gap parts N eigenvalues from the others, and the resolvent is that of a drawn matrix."""
+    n, p, m, t = 48, 12, 6, 0.05
+    variances = np.array([[1.2, 0.3, 0.3, 0.6] * 12, [0.1, 0.5, 0.1, 0.1] * 12])
+    model = DiagonalFeatures([0.5, 0.5], variances, t, p, m)
+    rng = np.random.default_rng(0)
+    w = rng.standard_normal((p * n, n)) / np.sqrt(n)
+    s = model.scalars
+    columns = []
+    for c in (0, 1):  # the Gaussian equivalent of each class's features
+        count = m * n // 2
+        unit = np.sqrt(variances[c] / variances[c].mean())[:, None] * rng.standard_normal((n, count))
+        linear, noise = np.sqrt(s.slope2[c]) * w @ unit, rng.standard_normal((p * n, count))
+        columns.append((linear + np.sqrt(s.noise[c]) * noise) / np.sqrt(m * n))
+    x = np.hstack(columns)
+    values = np.linalg.eigvalsh(x @ x.T + s.diffusion_slope * w @ w.T) + s.floor
+    edges = model.edges()
+    middle = np.sqrt(edges.memorization_upper * edges.generalization[0])
+    assert edges.separated
+    assert (values > middle).sum() == n
+    assert values[-1] == pytest.approx(edges.generalization[1], rel=0.1)
+    z = np.array([0.05 + 0.02j, 0.3 + 0.1j, 2 + 0.5j])
+    found = (1 / (values[:, None] - z)).mean(axis=0)
+    np.testing.assert_allclose(model.resolvent(z), found, rtol=0.03)
+    isotropic = RandomFeatures(ClassMixture([0.5, 0.5], variances.mean(axis=1)), t, p, m)
+    assert isotropic.edges().generalization[1] < 0.9 * edges.generalization[1], "unequal coordinates matter"
+
+
+def test_bad_covariances_are_named():
+    with pytest.raises(ValueError, match=r"variances must have shape \(2, n_coordinates\), got \(2,\)"):
+        DiagonalFeatures([0.5, 0.5], [1.0, 2.0], 0.01, 30, 12)
+    with pytest.raises(ValueError, match="must exceed 1"):
+        DiagonalFeatures([1.0], [[1.0]], 0.01, 0.5, 12)
+
+
+def test_the_lowest_eigenvalues_of_extensive_centroids_are_solved_where_they_are_smoothed():
+    """On the real axis no quadrature over neurons resolves them; over a tenth of λ it does."""
+    model = RandomFeatures(ClassMixture([0.6, 0.4], [0.5, 0.25], [[1, 0.3], [0.3, 1.5]]), 0.01, 10, 5)
+    grid = np.geomspace(2e-4, 3, 12)
+    with pytest.warns(ConvergenceWarning, match="no convergence"):
+        sharp = model.spectrum(grid)
+    smooth = model.spectrum(grid, resolution=0.1)
+    assert not sharp.converged.all()
+    assert smooth.converged.all()
+    values = np.linalg.eigvalsh(equivalent_matrix(model, draw(model, 40, 0)))
+    found = (1 / (values[:, None] - grid * (1 + 0.1j))).mean(axis=0)
+    error = np.abs(smooth.resolvent - found) / np.abs(found)
+    assert error.max() < 0.1
+    with pytest.raises(ValueError, match="resolution"):
+        model.spectrum(grid, resolution=-1)

@@ -106,6 +106,13 @@ def advised_treatments(wanted: Sequence[Any] | None = None) -> list[Treatment]:
 def treatment_names() -> list[str]:
     """The names of the treatments that the advisor tries, in its order.
 
+    Returns
+    -------
+    list of str
+        The names, as ``Advisor(treatments=…)`` takes them.
+
+    Examples
+    --------
     >>> treatment_names()[0]
     'lightgbm'
     """

@@ -1,6 +1,6 @@
 """Gradient-boosted trees whose number of rounds is chosen by a curve on rows that were not trained on.
 
-A bag fits one model a fold with the fold's own held-out rows as validation rows. Each fold records its log loss by
+A bag fits one model per fold, with the fold's own held-out rows to validate it. Each fold records its log loss by
 round; the bag then cuts all its models at the round where the mean curve is least. One number is chosen for all
 folds, so the held-out predictions stay honest to within the choice of that number.
 """

@@ -17,8 +17,7 @@ from equipoise.losses.functional.perturbation import (
     vs_loss,
 )
 from equipoise.losses.functional.regression import balanced_mse
-from equipoise.losses.functional.scatter import class_spread, data_scatter
-from equipoise.losses.functional.shared import promote, reduce_loss, true_class
+from equipoise.losses.functional.scatter import data_scatter
 from equipoise.losses.functional.weighting import (
     center_loss,
     class_balanced_loss,
@@ -36,7 +35,6 @@ __all__ = [
     "binary_vs_loss",
     "center_loss",
     "class_balanced_loss",
-    "class_spread",
     "combined_loss",
     "cross_entropy",
     "data_scatter",
@@ -52,9 +50,6 @@ __all__ = [
     "lq_loss",
     "nenum_loss",
     "nenum_offset",
-    "promote",
-    "reduce_loss",
     "sigmoid_focal_loss",
-    "true_class",
     "vs_loss",
 ]

@@ -25,6 +25,30 @@ def logit_adjusted_loss(
 ) -> Tensor:
     """Cross-entropy of z_c + τ log π_c (Menon et al. 2021, with the sign of that paper).
 
+    Parameters
+    ----------
+    input : Tensor of shape (n, C)
+        Raw logits.
+    target : Tensor
+        Classes of shape (n,), or soft targets of shape (n, C).
+    log_prior : Tensor of shape (C,)
+        log π, the logarithm of the class shares.
+    tau : float or Tensor
+        τ, the strength of the adjustment; a tensor of shape (n, 1) gives one value per row.
+    reduction : {"mean", "sum", "none"}
+        How to reduce the samples' losses.
+
+    Returns
+    -------
+    Tensor
+        The loss: a scalar, or one value per sample for ``"none"``.
+
+    References
+    ----------
+    Menon et al.: Long-tail learning via logit adjustment, ICLR 2021, Eq 10.
+
+    Examples
+    --------
     >>> z, y, prior = torch.tensor([[1.0, 0.0]]), torch.tensor([0]), torch.tensor([0.9, 0.1])
     >>> torch.isclose(logit_adjusted_loss(z, y, prior.log(), tau=0.0), F.cross_entropy(z, y))
     tensor(True)
@@ -47,6 +71,32 @@ def vs_loss(
     """Vector-scaling loss: cross-entropy of Δ_c z_c + τ log π_c, Δ_c = (n_c/n_max)^γ (Kini et al. 2021).
 
     Lieberman et al., Eqs 3, 21 and 22. γ = τ = 0 is cross-entropy; γ = 0 is logit adjustment.
+
+    Parameters
+    ----------
+    input : Tensor of shape (n, C)
+        Raw logits.
+    target : Tensor
+        Classes of shape (n,), or soft targets of shape (n, C).
+    log_prior : Tensor of shape (C,)
+        log π, the logarithm of the class shares.
+    gamma : float or Tensor
+        γ, the exponent of the scales; a tensor of shape (n, 1) gives one value per row.
+    tau : float or Tensor
+        τ, the strength of the adjustment; a tensor of shape (n, 1) gives one value per row.
+    reduction : {"mean", "sum", "none"}
+        How to reduce the samples' losses.
+
+    Returns
+    -------
+    Tensor
+        The loss: a scalar, or one value per sample for ``"none"``.
+
+    Examples
+    --------
+    >>> z, y, prior = torch.tensor([[1.0, 0.0]]), torch.tensor([0]), torch.tensor([0.9, 0.1])
+    >>> torch.isclose(vs_loss(z, y, prior.log(), gamma=0.0, tau=0.0), F.cross_entropy(z, y))
+    tensor(True)
     """
     logits = promote(input)
     log_prior = log_prior.to(logits.dtype)
@@ -66,6 +116,32 @@ def binary_vs_loss(
     """The binary form log(1 + e^{±η}), η = z₊/β^γ − (z₋ + τ log β) (Lieberman et al., Eq 4).
 
     ``input`` holds (z₋, z₊) in its last axis and ``imbalance_ratio`` is β = n₋/n₊.
+
+    Parameters
+    ----------
+    input : Tensor of shape (…, 2)
+        (z₋, z₊), raw logits.
+    target : Tensor of shape (…,)
+        0, 1, or probabilities of the positive class.
+    imbalance_ratio : float or Tensor
+        β = n₋/n₊.
+    gamma : float or Tensor
+        γ, the exponent of the scales; a tensor of shape (n, 1) gives one value per row.
+    tau : float or Tensor
+        τ, the strength of the adjustment; a tensor of shape (n, 1) gives one value per row.
+    reduction : {"mean", "sum", "none"}
+        How to reduce the samples' losses.
+
+    Returns
+    -------
+    Tensor
+        The loss: a scalar, or one value per sample for ``"none"``.
+
+    Examples
+    --------
+    >>> z, y, prior = torch.tensor([[0.3, 1.0]]), torch.tensor([1]), torch.tensor([0.9, 0.1])
+    >>> torch.isclose(binary_vs_loss(z, y, 9.0), vs_loss(z, y, prior.log()))
+    tensor(True)
     """
     logits = promote(input)
     ratio = torch.as_tensor(imbalance_ratio, dtype=logits.dtype, device=logits.device)
@@ -85,8 +161,32 @@ def ldam_loss(
 
     The logits are z = s·cos, from a head that normalizes features and weights
     (:class:`equipoise.networks.CosineLinear`), so that this is s·(cos_c − m_y·[c = y]).
+
+    Parameters
+    ----------
+    input : Tensor of shape (n, C)
+        Raw logits.
+    target : Tensor of shape (n,)
+        The classes y.
+    margins : Tensor of shape (C,)
+        m, one a class.
+    scale : float
+        s.
+    reduction : {"mean", "sum", "none"}
+        How to reduce the samples' losses.
+
+    Returns
+    -------
+    Tensor
+        The loss: a scalar, or one value per sample for ``"none"``.
+
+    Examples
+    --------
+    >>> z, y = torch.tensor([[1.0, 0.0]]), torch.tensor([0])
+    >>> torch.isclose(ldam_loss(z, y, torch.zeros(2)), F.cross_entropy(z, y))
+    tensor(True)
     """
-    shifted = _shift_true(promote(input), target, -scale * margins[target])
+    shifted = _shift_true(promote(input), target, margins.index_select(0, target) * -scale)
     return cross_entropy_of(shifted, target, reduction)
 
 
@@ -103,10 +203,36 @@ def kps_loss(
     2023).
 
     As for :func:`ldam_loss`, the logits are z = s·cos.
+
+    Parameters
+    ----------
+    input : Tensor of shape (n, C)
+        Raw logits.
+    target : Tensor of shape (n,)
+        The classes y.
+    class_scales : Tensor of shape (C,)
+        k, one a class.
+    margins : Tensor of shape (C,)
+        m, one a class.
+    scale : float
+        s.
+    reduction : {"mean", "sum", "none"}
+        How to reduce the samples' losses.
+
+    Returns
+    -------
+    Tensor
+        The loss: a scalar, or one value per sample for ``"none"``.
+
+    Examples
+    --------
+    >>> z, y = torch.tensor([[1.0, 0.0]]), torch.tensor([0])
+    >>> torch.isclose(kps_loss(z, y, torch.ones(2), torch.zeros(2)), F.cross_entropy(z, y))
+    tensor(True)
     """
     logits = promote(input)
     scaled = logits * class_scales.to(logits.dtype)
-    shift_true_(scaled, target, -scale * margins[target])
+    shift_true_(scaled, target, margins.index_select(0, target) * -scale)
     return cross_entropy_of(scaled, target, reduction)
 
 
@@ -137,6 +263,30 @@ def lpl_perturbation(
     (head). One normalized step of the bound's length, or, with ``step_size`` α, steps of length α until the bound,
     each along the gradient at the perturbed logits. ``steps`` is how many the largest bound needs; without it the
     bounds are looked at, which a full-graph ``torch.compile`` does not allow.
+
+    Parameters
+    ----------
+    logits : Tensor of shape (n, C)
+        Raw logits.
+    target : Tensor of shape (n,)
+        The classes y.
+    bounds : Tensor of shape (C,)
+        The length of each class's perturbation, negative for classes to hold back.
+    step_size : float, optional
+        α, the length of a step; by default one step goes the whole way.
+    steps : int, optional
+        The number of steps that the largest bound needs; by default it is computed.
+
+    Returns
+    -------
+    Tensor of shape (n, C)
+        The perturbation of each sample.
+
+    Examples
+    --------
+    >>> shift = lpl_perturbation(torch.zeros(1, 2), torch.tensor([1]), torch.tensor([-1.0, 2.0]))
+    >>> torch.isclose(shift.norm(), torch.tensor(2.0))
+    tensor(True)
     """
     bound = bounds.to(logits.dtype)[target]
     if step_size is None:
@@ -163,6 +313,32 @@ def lpl_loss(
 
     ``bounds`` (C,) is positive for classes to augment and negative for classes to hold back. The perturbation is a
     constant of the gradient; see :func:`lpl_perturbation`.
+
+    Parameters
+    ----------
+    input : Tensor of shape (n, C)
+        Raw logits.
+    target : Tensor of shape (n,)
+        The classes y.
+    bounds : Tensor of shape (C,)
+        The length of each class's perturbation, negative for classes to hold back.
+    step_size : float, optional
+        α, the length of a step; by default one step goes the whole way.
+    steps : int, optional
+        The number of steps that the largest bound needs; by default it is computed.
+    reduction : {"mean", "sum", "none"}
+        How to reduce the samples' losses.
+
+    Returns
+    -------
+    Tensor
+        The loss: a scalar, or one value per sample for ``"none"``.
+
+    Examples
+    --------
+    >>> z, y = torch.tensor([[1.0, 0.0]]), torch.tensor([0])
+    >>> torch.isclose(lpl_loss(z, y, torch.zeros(2)), F.cross_entropy(z, y))
+    tensor(True)
     """
     logits = promote(input)
     shift = lpl_perturbation(logits.detach(), target, bounds, step_size, steps)
@@ -183,6 +359,32 @@ def isda_loss(
 
     ``covariance`` is (C, d, d), or (C, d) for diagonal matrices. The gradient runs through the head's
     weights.
+
+    Parameters
+    ----------
+    input : Tensor of shape (n, C)
+        Raw logits.
+    target : Tensor of shape (n,)
+        The classes y.
+    head_weight : Tensor of shape (C, d)
+        ω, the weights of the network's linear head.
+    covariance : Tensor of shape (C, d, d) or (C, d)
+        Σ of each class, full or its diagonal.
+    strength : float
+        λ.
+    reduction : {"mean", "sum", "none"}
+        How to reduce the samples' losses.
+
+    Returns
+    -------
+    Tensor
+        The loss: a scalar, or one value per sample for ``"none"``.
+
+    Examples
+    --------
+    >>> z, y = torch.tensor([[1.0, 0.0]]), torch.tensor([0])
+    >>> torch.isclose(isda_loss(z, y, torch.eye(2), torch.zeros(2, 2)), F.cross_entropy(z, y))
+    tensor(True)
     """
     logits = promote(input)
     quadratic, _ = class_spread(head_weight, covariance, target)
@@ -204,6 +406,36 @@ def combined_loss(
 
     ``offset`` is h and ``scatter`` DS_{y,c}, numbers or (n, C): see :func:`data_scatter`. Both are taken as zero at
     the true class, as Eq 22 implies. The gradient runs through both.
+
+    Parameters
+    ----------
+    input : Tensor of shape (n, C)
+        Raw logits.
+    target : Tensor of shape (n,)
+        The classes y.
+    class_weight : Tensor of shape (C,)
+        One weight per class.
+    offset : Tensor of shape (n, C) or float
+        h(x, c).
+    scatter : Tensor of shape (n, C) or float
+        DS_{y,c}.
+    tau1 : float or Tensor
+        τ₁.
+    tau2 : float or Tensor
+        τ₂.
+    reduction : {"mean", "sum", "none"}
+        How to reduce the samples' losses.
+
+    Returns
+    -------
+    Tensor
+        The loss: a scalar, or one value per sample for ``"none"``.
+
+    Examples
+    --------
+    >>> z, y = torch.tensor([[1.0, 0.0]]), torch.tensor([0])
+    >>> torch.isclose(combined_loss(z, y, torch.ones(2), offset=0.0, scatter=0.0), F.cross_entropy(z, y))
+    tensor(True)
     """
     logits = promote(input)
     shift = tau1 * offset + tau2 * scatter
@@ -242,6 +474,36 @@ def large_margin_loss(
 
     ``"multiplicative"`` is that paper's ψ with a whole margin m ≥ 1; ``"additive"`` is cos θ − m. ``blend``
     λ averages ψ with cos θ in the proportion 1 : λ. A bias in the head is left as it is.
+
+    Parameters
+    ----------
+    input : Tensor of shape (n, C)
+        Raw logits.
+    target : Tensor of shape (n,)
+        The classes y.
+    features : Tensor of shape (n, d)
+        f, what goes into the network's linear head.
+    head_weight : Tensor of shape (C, d)
+        ω, the weights of the network's linear head.
+    margin : float
+        m.
+    form : {"multiplicative", "additive"}
+        The kind of ψ.
+    blend : float
+        λ.
+    reduction : {"mean", "sum", "none"}
+        How to reduce the samples' losses.
+
+    Returns
+    -------
+    Tensor
+        The loss: a scalar, or one value per sample for ``"none"``.
+
+    Examples
+    --------
+    >>> z, y = torch.tensor([[1.0, 0.0]]), torch.tensor([0])
+    >>> torch.isclose(large_margin_loss(z, y, torch.ones(1, 2), torch.eye(2), margin=1), F.cross_entropy(z, y))
+    tensor(True)
     """
     logits, f, w = promote(input), promote(features), promote(head_weight)[target]
     size = f.norm(dim=-1) * w.norm(dim=-1)

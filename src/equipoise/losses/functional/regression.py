@@ -24,6 +24,26 @@ def balanced_mse(
     front: τ = 0 is the squared error, τ = 1 their balanced MSE, which removes the training targets' density
     from the answer as logit adjustment removes the class prior.
 
+    Parameters
+    ----------
+    prediction : Tensor of shape (n,)
+        ŷ.
+    target : Tensor of shape (n,)
+        y.
+    tau : float or Tensor
+        τ, the strength of the correction.
+    sigma : float
+        σ, the deviation of the noise, in the targets' unit.
+    reduction : {"mean", "sum", "none"}
+        How to reduce the samples' losses.
+
+    Returns
+    -------
+    Tensor
+        The loss: a scalar, or one value per sample for ``"none"``.
+
+    Examples
+    --------
     >>> y = torch.tensor([0.0, 0.0, 3.0])
     >>> torch.allclose(balanced_mse(y + 1, y, tau=0.0), torch.tensor(1.0))
     True

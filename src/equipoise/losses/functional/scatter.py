@@ -22,6 +22,13 @@ def class_spread(head_weight: Tensor, covariance: Tensor, target: Tensor) -> tup
     target : Tensor of shape (n,)
         The classes y.
 
+    Returns
+    -------
+    Tensor of shape (n, C)
+        The quadratic forms.
+    Tensor of shape (n, C)
+        The squared distances.
+
     Examples
     --------
     >>> class_spread(torch.eye(2), torch.ones(2, 2), torch.tensor([0]))
@@ -67,10 +74,19 @@ def data_scatter(head_weight: Tensor, covariance: Tensor, target: Tensor, eps: f
 
     Parameters
     ----------
-    head_weight, covariance, target : Tensor
-        As for :func:`class_spread`.
+    head_weight : Tensor of shape (C, d)
+        ω, the weights of the network's linear head.
+    covariance : Tensor of shape (C, d, d) or (C, d)
+        Σ of each class, full or its diagonal.
+    target : Tensor of shape (n,)
+        The classes y.
     eps : float
         Added to ‖Δω‖².
+
+    Returns
+    -------
+    Tensor of shape (n, C)
+        DS_yz, zero at z = y.
 
     Examples
     --------

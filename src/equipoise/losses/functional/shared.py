@@ -10,13 +10,38 @@ _HALF = (torch.float16, torch.bfloat16)
 
 
 def promote(input: Tensor) -> Tensor:
-    """Half-precision logits as float32: exponentials and sums over classes need the digits."""
+    """Half-precision logits as float32: exponentials and sums over classes need the digits.
+
+    Parameters
+    ----------
+    input : Tensor
+        Logits, features or weights.
+
+    Returns
+    -------
+    Tensor
+        The same values; a tensor that is not of half precision is returned as it is.
+    """
     return input.float() if input.dtype in _HALF else input
 
 
 def true_class(values: Tensor, target: Tensor) -> Tensor:
     """values[..., target] along the last axis.
 
+    Parameters
+    ----------
+    values : Tensor of shape (…, C)
+        One value per class.
+    target : Tensor of shape (…,)
+        The classes.
+
+    Returns
+    -------
+    Tensor of shape (…,)
+        The value of each target's class.
+
+    Examples
+    --------
     >>> true_class(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1, 0]))
     tensor([2., 3.])
     """
@@ -80,6 +105,22 @@ def class_rows(target: Tensor, n_classes: int) -> tuple[Tensor, Tensor]:
 def reduce_loss(loss: Tensor, reduction: str = "mean", sample_weight: Tensor | None = None) -> Tensor:
     """Weigh and reduce: the mean divides by the sum of the sample weights, and is 0 for an empty batch.
 
+    Parameters
+    ----------
+    loss : Tensor of shape (n,)
+        The samples' losses.
+    reduction : {"mean", "sum", "none"}
+        How to reduce them.
+    sample_weight : Tensor of shape (n,), optional
+        The weight of each sample.
+
+    Returns
+    -------
+    Tensor
+        The loss: a scalar, or one value per sample for ``"none"``.
+
+    Examples
+    --------
     >>> reduce_loss(torch.tensor([1.0, 3.0]), "mean", torch.tensor([3.0, 1.0]))
     tensor(1.5000)
     """

@@ -18,7 +18,29 @@ from equipoise.losses.functional.shared import (
 def cross_entropy(
     input: Tensor, target: Tensor, *, class_weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
-    """−w_y log p(y|x). As in ``torch``, the mean of the weighted loss divides by the sum of the weights."""
+    """−w_y log p(y|x). As in ``torch``, the mean of the weighted loss divides by the sum of the weights.
+
+    Parameters
+    ----------
+    input : Tensor of shape (n, C)
+        Raw logits.
+    target : Tensor
+        Classes of shape (n,), or soft targets of shape (n, C).
+    class_weight : Tensor of shape (C,), optional
+        w, one weight per class.
+    reduction : {"mean", "sum", "none"}
+        How to reduce the samples' losses.
+
+    Returns
+    -------
+    Tensor
+        The loss: a scalar, or one value per sample for ``"none"``.
+
+    Examples
+    --------
+    >>> cross_entropy(torch.zeros(1, 4), torch.tensor([2]))
+    tensor(1.3863)
+    """
     logits = promote(input)
     if class_weight is not None:
         class_weight = class_weight.to(logits.dtype)
@@ -43,8 +65,28 @@ def focal_loss(
 ) -> Tensor:
     """−α_y (1 − p_y)^φ log p_y with the softmax p (Lin et al. 2017; Lieberman et al., Eq 2).
 
-    ``alpha`` holds one weight a class. A soft target t gives Σ_c t_c·ℓ(c).
+    ``alpha`` holds one weight per class. A soft target t gives Σ_c t_c·ℓ(c).
 
+    Parameters
+    ----------
+    input : Tensor of shape (n, C)
+        Raw logits.
+    target : Tensor
+        Classes of shape (n,), or soft targets of shape (n, C).
+    phi : float or Tensor
+        φ, the focus; 0 is cross-entropy.
+    alpha : Tensor of shape (C,), optional
+        α, one weight per class.
+    reduction : {"mean", "sum", "none"}
+        How to reduce the samples' losses.
+
+    Returns
+    -------
+    Tensor
+        The loss: a scalar, or one value per sample for ``"none"``.
+
+    Examples
+    --------
     >>> z, y = torch.tensor([[2.0, 0.0]]), torch.tensor([0])
     >>> torch.isclose(focal_loss(z, y, phi=0.0), F.cross_entropy(z, y))
     tensor(True)
@@ -68,11 +110,31 @@ def sigmoid_focal_loss(
     alpha: float | Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Binary focal loss of one logit a sample: α_+ = α, α_− = 1 − α (Lieberman et al., Eq 2).
+    """Binary focal loss of one logit per sample: α_+ = α, α_− = 1 − α (Lieberman et al., Eq 2).
 
     Both p and 1 − p come from ``logsigmoid``, so the hardest positive (logit −10⁴) costs 10⁴, not 0.
     ``target`` holds 0/1 or probabilities of the positive class.
 
+    Parameters
+    ----------
+    input : Tensor
+        One raw logit per sample.
+    target : Tensor
+        0, 1, or probabilities of the positive class, in the shape of ``input``.
+    phi : float or Tensor
+        φ, the focus; 0 is cross-entropy.
+    alpha : float or Tensor, optional
+        α, the weight of the positive class; by default neither class is weighted.
+    reduction : {"mean", "sum", "none"}
+        How to reduce the samples' losses.
+
+    Returns
+    -------
+    Tensor
+        The loss: a scalar, or one value per sample for ``"none"``.
+
+    Examples
+    --------
     >>> sigmoid_focal_loss(torch.tensor([-1e4]), torch.tensor([1]))
     tensor(10000.)
     """
@@ -99,6 +161,30 @@ def class_balanced_loss(
 
     ``class_weight`` comes from :func:`equipoise.theory.effective_number.effective_number_weights`. The mean
     divides by the number of samples, not by the sum of the weights: a batch of tail samples keeps its weight.
+
+    Parameters
+    ----------
+    input : Tensor of shape (n, C)
+        Raw logits.
+    target : Tensor
+        Classes of shape (n,), or soft targets of shape (n, C).
+    class_weight : Tensor of shape (C,)
+        One weight per class.
+    phi : float or Tensor
+        φ, the focus; 0 is cross-entropy.
+    reduction : {"mean", "sum", "none"}
+        How to reduce the samples' losses.
+
+    Returns
+    -------
+    Tensor
+        The loss: a scalar, or one value per sample for ``"none"``.
+
+    Examples
+    --------
+    >>> z, y = torch.tensor([[1.0, 0.0]]), torch.tensor([0])
+    >>> torch.isclose(class_balanced_loss(z, y, torch.ones(2)), F.cross_entropy(z, y))
+    tensor(True)
     """
     logits = promote(input)
     if isinstance(phi, (int, float)) and phi == 0:
@@ -109,7 +195,29 @@ def class_balanced_loss(
 
 
 def lq_loss(input: Tensor, target: Tensor, *, q: float = 0.4, reduction: str = "mean") -> Tensor:
-    """(1 − p_y^q)/q: cross-entropy for q → 0, the mean absolute error at q = 1 (Zhang & Sabuncu 2018)."""
+    """(1 − p_y^q)/q: cross-entropy for q → 0, the mean absolute error at q = 1 (Zhang & Sabuncu 2018).
+
+    Parameters
+    ----------
+    input : Tensor of shape (n, C)
+        Raw logits.
+    target : Tensor
+        Classes of shape (n,), or soft targets of shape (n, C).
+    q : float
+        q in [0, 1].
+    reduction : {"mean", "sum", "none"}
+        How to reduce the samples' losses.
+
+    Returns
+    -------
+    Tensor
+        The loss: a scalar, or one value per sample for ``"none"``.
+
+    Examples
+    --------
+    >>> lq_loss(torch.zeros(1, 4), torch.tensor([0]), q=1.0)
+    tensor(0.7500)
+    """
     logits = promote(input)
     if q == 0:
         return reduce_loss(negative_log_likelihood(logits, target), reduction)
@@ -123,6 +231,29 @@ def disturb_target(target: Tensor, n_classes: int, uniform: Tensor, draw: Tensor
     """With probability ``rate`` a label drawn uniformly from all classes (Xie et al. 2016).
 
     ``uniform`` and ``draw`` are uniform numbers in [0, 1): whether to disturb, and to which class.
+
+    Parameters
+    ----------
+    target : Tensor of shape (n,)
+        The classes.
+    n_classes : int
+        The number of classes.
+    uniform : Tensor of shape (n,)
+        Decides whether a label is redrawn.
+    draw : Tensor of shape (n,)
+        Decides which class it becomes.
+    rate : float
+        The probability that a label is redrawn.
+
+    Returns
+    -------
+    Tensor of shape (n,)
+        The classes, some of them redrawn.
+
+    Examples
+    --------
+    >>> disturb_target(torch.tensor([0, 0]), 4, torch.zeros(2), torch.tensor([0.0, 0.8]), rate=0.5)
+    tensor([0, 3])
     """
     other = (draw * n_classes).long().clamp_max(n_classes - 1)
     return torch.where(uniform < rate, other, target)
@@ -137,7 +268,33 @@ def center_loss(
     strength: float = 0.01,
     reduction: str = "mean",
 ) -> Tensor:
-    """Cross-entropy + λ‖f(x) − c_y‖² (Wen et al. 2016; Wu & Li §5.2)."""
+    """Cross-entropy + λ‖f(x) − c_y‖² (Wen et al. 2016; Wu & Li §5.2).
+
+    Parameters
+    ----------
+    input : Tensor of shape (n, C)
+        Raw logits.
+    target : Tensor of shape (n,)
+        The classes y.
+    features : Tensor of shape (n, d)
+        f(x), the network's features.
+    centers : Tensor of shape (C, d)
+        The center c of each class.
+    strength : float
+        λ.
+    reduction : {"mean", "sum", "none"}
+        How to reduce the samples' losses.
+
+    Returns
+    -------
+    Tensor
+        The loss: a scalar, or one value per sample for ``"none"``.
+
+    Examples
+    --------
+    >>> center_loss(torch.zeros(1, 2), torch.tensor([1]), torch.ones(1, 2), torch.zeros(2, 2), strength=1.0)
+    tensor(2.6931)
+    """
     distance = (promote(features) - centers.to(promote(features).dtype)[target]).square().sum(-1)
     return reduce_loss(negative_log_likelihood(promote(input), target) + strength * distance, reduction)
 
@@ -157,6 +314,28 @@ def nenum_offset(
     sample may be mislabeled. ``"focal"`` is (1 − p)^r (Eq 28, NENum−), ``"none"`` is 1 (Eq 29, NENum−−), and
     ``"inverse"`` the literal 1/p of Eq 17, with p no smaller than ``floor``.
 
+    Parameters
+    ----------
+    surprise : Tensor of shape (n,)
+        −log p(y|x).
+    mean_probability : Tensor of shape (n,)
+        p̄(y) of each sample's class.
+    offset : {"robust", "focal", "none", "inverse"}
+        The form of g.
+    r : float
+        The exponent of g.
+    threshold : float
+        The probability below which a sample counts as doubtful.
+    floor : float
+        The least p of ``"inverse"``.
+
+    Returns
+    -------
+    Tensor of shape (n,)
+        g, a constant of the gradient.
+
+    Examples
+    --------
     >>> p = torch.tensor([0.9, 0.1])
     >>> nenum_offset(-p.log(), torch.tensor([0.5, 0.5]))
     tensor([0.0100, 0.2500])
@@ -171,7 +350,7 @@ def nenum_offset(
         doubt = torch.where(doubt <= 1 - threshold, doubt, 1 - mean_probability.to(doubt.dtype))
     elif offset != "focal":
         raise ValueError(f"offset must be one of 'robust', 'focal', 'none', 'inverse', got {offset!r}")
-    return doubt.square_() if r == 2 else doubt**r
+    return doubt.square() if r == 2 else doubt**r
 
 
 def nenum_loss(
@@ -190,6 +369,38 @@ def nenum_loss(
 
     ``class_factor`` is the product of the first two, normalized to sum to the number of classes, and
     ``mean_probability`` the class mean p̄(y), both of shape (C,). No gradient runs through the weights.
+
+    Parameters
+    ----------
+    input : Tensor of shape (n, C)
+        Raw logits.
+    target : Tensor of shape (n,)
+        The classes y.
+    class_factor : Tensor of shape (C,)
+        The class part of the weights.
+    mean_probability : Tensor of shape (C,)
+        p̄(y), the mean probability of the true class over the samples of each class.
+    offset : {"robust", "focal", "none", "inverse"}
+        The form of g.
+    r : float
+        The exponent of g.
+    threshold : float
+        The probability below which a sample counts as doubtful.
+    floor : float
+        The least p of ``"inverse"``.
+    reduction : {"mean", "sum", "none"}
+        How to reduce the samples' losses.
+
+    Returns
+    -------
+    Tensor
+        The loss: a scalar, or one value per sample for ``"none"``.
+
+    Examples
+    --------
+    >>> z, y = torch.tensor([[1.0, 0.0]]), torch.tensor([0])
+    >>> torch.isclose(nenum_loss(z, y, torch.ones(2), torch.ones(2), offset="none"), F.cross_entropy(z, y))
+    tensor(True)
     """
     surprise = negative_log_likelihood(promote(input), target)
     weight = class_factor.to(surprise.dtype)[target] * nenum_offset(

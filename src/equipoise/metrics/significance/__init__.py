@@ -1,6 +1,6 @@
 """Is a difference one? Tests over data sets, their corrections, Bayesian comparisons, effect sizes, diagrams.
 
-Scores come as a table with a row a data set and a column a method, a ``DataFrame`` or an array.
+Scores come as a table with a row per data set and a column per method, a ``DataFrame`` or an array.
 """
 
 from __future__ import annotations

@@ -15,7 +15,17 @@ from equipoise.metrics.significance.ranks import check_pair
 
 @dataclass(frozen=True)
 class Posterior:
-    """Probabilities that the first method is better, that the two are equivalent, that the second is."""
+    """Probabilities that the first method is better, that the two are equivalent, that the second is.
+
+    Attributes
+    ----------
+    first : float
+        The probability that the first method is better in practice.
+    equivalent : float
+        The probability that the two are equivalent in practice.
+    second : float
+        The probability that the second method is better in practice.
+    """
 
     first: float
     equivalent: float
@@ -48,15 +58,28 @@ def bayesian_signed_rank(
 
     Parameters
     ----------
-    first, second
-        One score a data set.
-    rope
+    first, second : array
+        One score per data set.
+    rope : float
         Differences within ±``rope`` count as none (the region of practical equivalence).
+    greater_is_better : bool
+        Whether larger scores are better.
+    n_samples : int
+        The number of draws from the posterior.
+    random_state : int, generator or None
+        The source of the draws.
+
+    Returns
+    -------
+    Posterior
+        The three probabilities.
 
     References
     ----------
     Benavoli et al. (2014, 2017). Mondal et al., Table 2, report it.
 
+    Examples
+    --------
     >>> better = bayesian_signed_rank([.9, .8, .85, .9, .95], [.7, .6, .65, .8, .7], random_state=0)
     >>> better.first > 0.95
     True
@@ -84,17 +107,28 @@ def correlated_t(
 
     Parameters
     ----------
-    first, second
-        One score a fold, in the same order of folds.
-    runs
+    first, second : array
+        One score per fold, in the same order of folds.
+    rope : float
+        Differences within ±``rope`` count as none (the region of practical equivalence).
+    runs : int
         Repetitions of the cross-validation; the correlation of folds is taken as 1/folds
         (Nadeau & Bengio 2003).
+    greater_is_better : bool
+        Whether larger scores are better.
+
+    Returns
+    -------
+    Posterior
+        The three probabilities.
 
     References
     ----------
     Corani & Benavoli (2015), A Bayesian approach for comparing cross-validated algorithms on multiple data
     sets.
 
+    Examples
+    --------
     >>> correlated_t([.81, .82, .8, .83, .82], [.8, .82, .81, .82, .82], rope=0.05).equivalent > 0.95
     True
     """

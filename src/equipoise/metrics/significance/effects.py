@@ -17,6 +17,20 @@ from equipoise.metrics.significance.ranks import check_pair, check_scores
 def vargha_delaney(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
     """Vargha & Delaney's A: the chance that a score of the first exceeds one of the second, ties one half.
 
+    Parameters
+    ----------
+    first : array
+        The scores of the first method.
+    second : array
+        The scores of the second method; their number may differ.
+
+    Returns
+    -------
+    float
+        The chance, from 0 to 1.
+
+    Examples
+    --------
     >>> vargha_delaney([3, 4, 5], [1, 2, 3])
     0.944...
     """
@@ -28,6 +42,20 @@ def vargha_delaney(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
 def cliffs_delta(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
     """Cliff's delta: the chance that the first exceeds the second less that of the reverse, 2A − 1.
 
+    Parameters
+    ----------
+    first : array
+        The scores of the first method.
+    second : array
+        The scores of the second method; their number may differ.
+
+    Returns
+    -------
+    float
+        The effect size; positive where the first method scores higher.
+
+    Examples
+    --------
     >>> cliffs_delta([1, 2], [1, 2])
     0.0
     """
@@ -39,6 +67,23 @@ def cohens_d(first: npt.ArrayLike, second: npt.ArrayLike, *, paired: bool = True
 
     Infinite if the mean differs and nothing varies; 0 if nothing differs.
 
+    Parameters
+    ----------
+    first : array of shape (n,)
+        The scores of the first method.
+    second : array of shape (n,)
+        The scores of the second method.
+    paired : bool
+        Whether the scores come in pairs; then the deviation is that of the differences, otherwise the
+        pooled one.
+
+    Returns
+    -------
+    float
+        The effect size; positive where the first method scores higher.
+
+    Examples
+    --------
     >>> cohens_d([2, 4, 6], [1, 2, 3])
     2.0
     """
@@ -60,6 +105,20 @@ def cohens_d(first: npt.ArrayLike, second: npt.ArrayLike, *, paired: bool = True
 def rank_biserial(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
     """Matched-pairs rank-biserial correlation: (W₊ − W₋)/(W₊ + W₋) of Wilcoxon's signed ranks without zeros.
 
+    Parameters
+    ----------
+    first : array of shape (n,)
+        The scores of the first method.
+    second : array of shape (n,)
+        The scores of the second method.
+
+    Returns
+    -------
+    float
+        The effect size; positive where the first method scores higher.
+
+    Examples
+    --------
     >>> rank_biserial([3, 5, 2], [1, 1, 3])
     0.666...
     """
@@ -74,6 +133,20 @@ def rank_biserial(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
 def effect_sizes(first: npt.ArrayLike, second: npt.ArrayLike) -> dict[str, float]:
     """All of them for two methods scored on the same data sets or folds.
 
+    Parameters
+    ----------
+    first : array of shape (n,)
+        The scores of the first method.
+    second : array of shape (n,)
+        The scores of the second method.
+
+    Returns
+    -------
+    dict of str to float
+        The mean difference and the effect sizes of this module, by name.
+
+    Examples
+    --------
     >>> sorted(effect_sizes([3, 5, 2], [1, 1, 3]))
     ['cliffs_delta', 'cohens_d', 'mean_difference', 'rank_biserial', 'vargha_delaney']
     """
@@ -94,6 +167,24 @@ def win_tie_loss(
 
     Scores within ``tolerance`` tie.
 
+    Parameters
+    ----------
+    scores : DataFrame or array
+        A row for each data set, a column for each method.
+    tolerance : float
+        Scores that differ by no more than this tie.
+    greater_is_better : bool
+        Whether larger scores are better.
+    control : label, optional
+        A column; only comparisons against it are counted.
+
+    Returns
+    -------
+    DataFrame
+        The numbers of wins, ties and losses, a row for each pair of methods.
+
+    Examples
+    --------
     >>> win_tie_loss([[1, 2], [3, 2], [2, 2]]).loc[(0, 1)].tolist()
     [1, 1, 1]
     """

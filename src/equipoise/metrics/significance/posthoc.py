@@ -42,6 +42,18 @@ def step_down(p_values: npt.ArrayLike, multipliers: npt.ArrayLike) -> FloatArray
 def holm(p_values: npt.ArrayLike) -> FloatArray:
     """Holm's adjusted p-values: the i-th smallest of m times m − i + 1.
 
+    Parameters
+    ----------
+    p_values : array of shape (tests,)
+        The p-values of the tests.
+
+    Returns
+    -------
+    array of shape (tests,)
+        The adjusted p-values, in the order given.
+
+    Examples
+    --------
     >>> holm([0.01, 0.04, 0.03]).tolist()
     [0.03, 0.06, 0.06]
     """
@@ -70,10 +82,24 @@ def shaffer(p_values: npt.ArrayLike, n_methods: int) -> FloatArray:
     As Holm's, but the i-th smallest p of m is multiplied by the most hypotheses that can still be true
     when i − 1 are false, the largest element of S(k) that is at most m − i + 1.
 
+    Parameters
+    ----------
+    p_values : array of shape (pairs,)
+        The p-values of all pairs.
+    n_methods : int
+        The number of methods.
+
+    Returns
+    -------
+    array of shape (pairs,)
+        The adjusted p-values, in the order given.
+
     References
     ----------
     Shaffer (1986), procedure 1; García & Herrera (2008), section 2.2. Mondal et al., Table 2, use it.
 
+    Examples
+    --------
     >>> shaffer([0.01, 0.02, 0.03], n_methods=3).tolist()
     [0.03, 0.03, 0.03]
     """
@@ -93,9 +119,18 @@ class Comparison:
 
     Attributes
     ----------
-    p_values, adjusted : symmetric tables, 1 on the diagonal
-    ranks : mean rank of each method, 1 is best
-    n_datasets, test, correction : what was done
+    p_values : DataFrame
+        The p-values of all pairs: a symmetric table, 1 on the diagonal.
+    adjusted : DataFrame
+        The same, adjusted for the number of tests.
+    ranks : Series
+        The mean rank of each method; 1 is best.
+    n_datasets : int
+        The number of data sets.
+    test : str
+        The test of a pair.
+    correction : str
+        How the p-values were adjusted.
     """
 
     p_values: pd.DataFrame
@@ -107,7 +142,7 @@ class Comparison:
 
     @property
     def pairs(self) -> pd.DataFrame:
-        """A row a pair: ``first``, ``second``, their ranks' difference, p and adjusted p; smallest first."""
+        """A row per pair: ``first``, ``second``, their ranks' difference, p and adjusted p; smallest first."""
         names = list(self.ranks.index)
         rows = [
             (a, b, self.ranks[a] - self.ranks[b], self.p_values.loc[a, b], self.adjusted.loc[a, b])
@@ -159,14 +194,28 @@ def pairwise(
 
     Parameters
     ----------
-    scores
-        A row a data set, a column a method.
-    correction
+    scores : DataFrame or array
+        A row per data set, a column per method.
+    correction : {"shaffer", "holm", "nemenyi", "none"}
         ``"shaffer"`` (static), ``"holm"``, ``"nemenyi"`` (of the ranks, by scikit-posthocs) or ``"none"``.
-    test
+    test : {"ranks", "wilcoxon"}
         ``"ranks"``: the difference of mean ranks, as post-hoc to Friedman's test; ``"wilcoxon"``: signed
         ranks of each pair alone, which does not depend on which other methods take part.
+    greater_is_better : bool
+        Whether larger scores are better.
 
+    Returns
+    -------
+    Comparison
+        The p-values of all pairs, the adjusted ones and the mean ranks.
+
+    References
+    ----------
+    Demšar (2006), Statistical comparisons of classifiers over multiple data sets, section 3.2.2;
+    García & Herrera (2008).
+
+    Examples
+    --------
     >>> result = pairwise([[3, 2, 1], [3, 2, 1], [3, 1, 2], [3, 2, 1]], correction="holm")
     >>> result.pairs.loc[0, "second"], round(result.pairs.loc[0, "adjusted"], 3)
     (np.int64(2), np.float64(0.04))
@@ -199,6 +248,24 @@ def versus_control(
 ) -> pd.DataFrame:
     """Compare every other method with ``control``, corrected by Holm for their k − 1 comparisons.
 
+    Parameters
+    ----------
+    scores : DataFrame or array
+        A row for each data set, a column for each method.
+    control : label
+        The column that all others are compared with.
+    test : {"ranks", "wilcoxon"}
+        As in :func:`pairwise`.
+    greater_is_better : bool
+        Whether larger scores are better.
+
+    Returns
+    -------
+    DataFrame
+        A row for each other method: the difference of mean ranks, p and adjusted p, smallest p first.
+
+    Examples
+    --------
     >>> import pandas as pd
     >>> table = pd.DataFrame({"new": [3, 3, 3, 3], "old": [2, 2, 1, 2], "plain": [1, 1, 2, 1]})
     >>> versus_control(table, "new").index.tolist()
@@ -229,6 +296,22 @@ def critical_difference(n_methods: int, n_datasets: int, *, alpha: float = 0.05)
 
     q_α is the quantile of the studentized range over √2 (Demšar 2006, section 3.2.2 and Table 5).
 
+    Parameters
+    ----------
+    n_methods : int
+        The number of methods.
+    n_datasets : int
+        The number of data sets.
+    alpha : float
+        The level of significance.
+
+    Returns
+    -------
+    float
+        The least difference of mean ranks that is significant.
+
+    Examples
+    --------
     >>> round(critical_difference(4, 14), 2)
     1.25
     """
@@ -241,6 +324,20 @@ def critical_difference(n_methods: int, n_datasets: int, *, alpha: float = 0.05)
 def rank_groups(comparison: Comparison, *, alpha: float = 0.05) -> list[tuple[Any, ...]]:
     """The bars of a critical-difference diagram: largest runs of methods, by rank, of which no pair differs.
 
+    Parameters
+    ----------
+    comparison : Comparison
+        What :func:`pairwise` returned.
+    alpha : float
+        The level of significance.
+
+    Returns
+    -------
+    list of tuple
+        The methods of each bar, the best first.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> scores = rng.normal(size=(40, 3)) + [2.0, 0.0, 0.1]

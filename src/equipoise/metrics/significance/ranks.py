@@ -50,6 +50,20 @@ def check_pair(
 def average_ranks(scores: Any, *, greater_is_better: bool = True) -> pd.Series[float]:
     """Mean rank of each method over the data sets; 1 is best, ties share.
 
+    Parameters
+    ----------
+    scores : DataFrame or array
+        A row for each data set, a column for each method.
+    greater_is_better : bool
+        Whether larger scores are better.
+
+    Returns
+    -------
+    Series
+        The mean rank of each method.
+
+    Examples
+    --------
     >>> average_ranks([[0.9, 0.8, 0.8], [0.7, 0.9, 0.6]]).tolist()
     [1.5, 1.75, 2.75]
     """
@@ -63,9 +77,18 @@ class Friedman:
 
     Attributes
     ----------
-    statistic, p_value : χ² with k − 1 degrees of freedom
-    f_statistic, f_p_value : (N − 1)χ²/(N(k − 1) − χ²), F with k − 1 and (k − 1)(N − 1) degrees
-    ranks : mean rank of each of the k methods over the N data sets
+    statistic : float
+        χ² with k − 1 degrees of freedom.
+    p_value : float
+        The p-value of χ².
+    f_statistic : float
+        (N − 1)χ²/(N(k − 1) − χ²), F with k − 1 and (k − 1)(N − 1) degrees of freedom.
+    f_p_value : float
+        The p-value of F.
+    ranks : Series
+        The mean rank of each of the k methods over the N data sets.
+    n_datasets : int
+        The number N of data sets.
     """
 
     statistic: float
@@ -81,15 +104,24 @@ def friedman(scores: Any, *, greater_is_better: bool = True, correct_ties: bool 
 
     Parameters
     ----------
-    scores
-        A row a data set, a column a method, at least three.
-    correct_ties
+    scores : DataFrame or array
+        A row per data set, a column per method, at least three.
+    greater_is_better : bool
+        Whether larger scores are better.
+    correct_ties : bool
         Correct χ² for ties, as scipy does. Demšar (2006) does not.
+
+    Returns
+    -------
+    Friedman
+        Both statistics, their p-values and the mean ranks.
 
     References
     ----------
     Friedman (1937); Iman & Davenport (1980); Demšar (2006), section 3.2.2.
 
+    Examples
+    --------
     >>> result = friedman([[3, 2, 1], [3, 2, 1], [3, 1, 2], [3, 2, 1]])
     >>> result.statistic, round(result.p_value, 4)
     (6.5, 0.0388)

@@ -336,11 +336,11 @@
       const levels = some.map((i) => Math.min(Math.max(level(i), 1e-6), 1));
       const low = Math.max(Math.min(...levels), 1e-4), none = cost(0), all = cost(curve.hits.length - 1);
       house.plot(nodes[2], [
-        line(levels, some.map(cost), "cost a case %{y:.3~g}"), chance([low, 1], [none, none], "never alert"), chance([low, 1], [all, all], "always alert"),
+        line(levels, some.map(cost), "cost per case %{y:.3~g}"), chance([low, 1], [none, none], "never alert"), chance([low, 1], [all, all], "always alert"),
         ...dots((s) => Math.min(Math.max(s.threshold, 1e-6), 1), (s) => cost(s.cut)),
       ], {
         xaxis: { title: { text: "threshold" }, type: "log", range: [Math.log10(low) - 0.05, 0.03], exponentformat: "power", dtick: low < 0.05 ? 1 : undefined },
-        yaxis: { title: { text: "cost a case" }, rangemode: "tozero" }, showlegend: false,
+        yaxis: { title: { text: "cost per case" }, rangemode: "tozero" }, showlegend: false,
       }, 280);
     }
 

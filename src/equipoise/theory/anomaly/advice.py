@@ -33,6 +33,8 @@ class TrainingAdvice:
         and of the gain at equal shares.
     verdict : str
         ``"usable"``, ``"weak"`` or ``"worthless"``; ``reasons`` says why in sentences.
+    reasons : tuple of str
+        Why, in sentences.
     population : TailOrGroup or None
         Whether the rare class is a tail, as the model assumes (None with fewer than 20 rare rows).
     samples_per_dim, temperature : float
@@ -54,7 +56,13 @@ class TrainingAdvice:
     weights_gain: float
 
     def summary(self) -> str:
-        """The advice in a few lines of text."""
+        """The advice in a few lines of text.
+
+        Returns
+        -------
+        str
+            The lines.
+        """
         fitted = f"{self.samples_per_dim:.3g} rows per dimension and a noise of {self.temperature:.2f}"
         return "\n".join([f"{self.verdict}, from {fitted}", self.plan.summary(), *self.reasons])
 
@@ -82,15 +90,19 @@ def advise_training(
         Rows and labels of two classes, at least 5 rows each.
     pool : tuple of int, optional
         Positive and negative rows in all, where ``X`` is only a sample of them.
-    objective, test_fraction
+    objective : str
+        As in :func:`optimal_from_pool`.
+    test_fraction : float
         As in :func:`optimal_from_pool`.
     draws : int
         Draws behind the intervals.
     random_state : int, generator or None
+        The source of the folds and the draws.
 
     Returns
     -------
     TrainingAdvice
+        The plan, its intervals and the verdict.
 
     Examples
     --------
@@ -204,8 +216,10 @@ def theory_sampling_strategy(
         The rows that ``y`` will belong to.
     kind : str
         ``"over-sampling"`` or ``"under-sampling"``.
-    objective, random_state
-        As in :func:`advise_training`.
+    objective : str
+        As in :func:`optimal_from_pool`.
+    random_state : int, generator or None
+        The source of the folds and the draws.
 
     Returns
     -------

@@ -38,6 +38,27 @@ class GibbsRun:
     compare with the theory at ``samples / dim`` and ``positives / samples``. ``self_overlap`` is the overlap of two
     students of the same training set, one started at the teacher and one at random. ``r_hat`` is the split R-hat of
     overlap and bias over these two starts and the halves of their chains, its median over training sets.
+
+    Attributes
+    ----------
+    dim : int
+        N.
+    samples : int
+        P, the rows of each training set.
+    positives : int
+        How many of them are positive.
+    overlap : float
+        R, the overlap of student and teacher.
+    self_overlap : float
+        q, the overlap of two students.
+    bias : float
+        b.
+    train_error : float
+        The share of training samples that the student gets wrong.
+    standard_error : dict of str to float
+        The standard error of each of these means.
+    r_hat : dict of str to float
+        The split R-hat of overlap and bias; near 1 where the chains have mixed.
     """
 
     dim: int
@@ -79,10 +100,12 @@ def sample_gibbs(
     bias_limit : float, optional
         b stays within ± this; |b0| + 3 unless given.
     random_state : int, generator or None
+        The source of the training sets and the moves.
 
     Returns
     -------
     GibbsRun
+        The averages with their errors.
 
     References
     ----------
@@ -226,7 +249,17 @@ def _draw(
 
 @dataclass(frozen=True)
 class LargeSystem:
-    """What sampled means tend to as N → ∞, its standard error, and the coefficient of 1/N."""
+    """What sampled means tend to as N → ∞, its standard error, and the coefficient of 1/N.
+
+    Attributes
+    ----------
+    limit : float
+        The limit.
+    standard_error : float
+        Its standard error.
+    correction : float
+        The coefficient of 1/N.
+    """
 
     limit: float
     standard_error: float
@@ -236,6 +269,22 @@ class LargeSystem:
 def extrapolate(dims: npt.ArrayLike, means: npt.ArrayLike, errors: npt.ArrayLike) -> LargeSystem:
     """Fit ``limit + correction / N`` to means at several N by least squares weighted with their errors.
 
+    Parameters
+    ----------
+    dims : array of shape (n,)
+        The dimensions N.
+    means : array of shape (n,)
+        The mean at each of them.
+    errors : array of shape (n,)
+        The standard error of each mean.
+
+    Returns
+    -------
+    LargeSystem
+        The fit.
+
+    Examples
+    --------
     >>> found = extrapolate([20, 40], [0.55, 0.525], [0.01, 0.01])
     >>> round(found.limit, 6), round(found.correction, 6), round(found.standard_error, 4)
     (0.5, 1.0, 0.0224)

@@ -73,6 +73,7 @@ def free_energy_at(
     Returns
     -------
     FreeEnergy
+        The entropy, the energy of each class, and -βF.
 
     References
     ----------
@@ -157,6 +158,7 @@ def phase_transitions(
     Returns
     -------
     PhaseTransitions
+        The shares, and how far the overlap jumps there.
 
     References
     ----------

@@ -19,6 +19,18 @@ from equipoise._core.checks import FloatArray, check_array, check_fraction, chec
 def intrinsic_fraction(teacher_bias: npt.ArrayLike) -> FloatArray:
     """ρ0 = Φ(b0), the share of positives in the population (Eq 5).
 
+    Parameters
+    ----------
+    teacher_bias : array-like
+        b0.
+
+    Returns
+    -------
+    array
+        ρ0.
+
+    Examples
+    --------
     >>> float(intrinsic_fraction(-0.6).round(4))
     0.2743
     """
@@ -28,6 +40,18 @@ def intrinsic_fraction(teacher_bias: npt.ArrayLike) -> FloatArray:
 def teacher_bias(intrinsic_fraction: npt.ArrayLike) -> FloatArray:
     """b0 = Φ⁻¹(ρ0), the inverse of :func:`intrinsic_fraction`.
 
+    Parameters
+    ----------
+    intrinsic_fraction : array-like
+        ρ0, between 0 and 1.
+
+    Returns
+    -------
+    array
+        b0.
+
+    Examples
+    --------
     >>> float(teacher_bias(0.5))
     0.0
     """
@@ -39,6 +63,20 @@ def boundary_densities(teacher_bias: npt.ArrayLike) -> tuple[FloatArray, FloatAr
 
     φ(b0)/Φ(b0) and φ(b0)/Φ(-b0): the rare class crowds the boundary, and so informs more about it.
 
+    Parameters
+    ----------
+    teacher_bias : array-like
+        b0.
+
+    Returns
+    -------
+    array
+        The density of the positive class.
+    array
+        The density of the negative class.
+
+    Examples
+    --------
     >>> positive, negative = boundary_densities(-2.0)
     >>> bool(positive > negative)
     True
@@ -81,6 +119,20 @@ def area_under_curve(overlap: npt.ArrayLike, teacher_bias: npt.ArrayLike) -> Flo
     P(x₊ > x₋) for fields with densities φ(x)Φ(±(b0 + Rx)/√(1-R²))/c±, by the trapezoid rule, which is exact to
     rounding for such integrands.
 
+    Parameters
+    ----------
+    overlap : array-like
+        R, between −1 and 1.
+    teacher_bias : array-like
+        b0.
+
+    Returns
+    -------
+    array
+        The area.
+
+    Examples
+    --------
     >>> float(area_under_curve(0.0, -1.0).round(6))
     0.5
     """
@@ -100,6 +152,29 @@ class Metrics:
 
     ``macro_f1`` is the mean of both classes' F1. Section 4 of the paper calls its F1 macro-averaged; its Eq
     13 is the positives' alone.
+
+    Attributes
+    ----------
+    recall : array
+        The share of positives that is found (Eq 8).
+    specificity : array
+        The share of negatives that is left alone.
+    accuracy : array
+        The share of right answers on the test set.
+    balanced_accuracy : array
+        The mean of recall and specificity.
+    precision : array
+        The share of what is called positive that is.
+    f1 : array
+        The harmonic mean of precision and recall.
+    negative_precision : array
+        The share of what is called negative that is.
+    negative_f1 : array
+        F1 of the negative class.
+    macro_f1 : array
+        The mean of both classes' F1.
+    error : array
+        The share of wrong answers on the test set (Eq 14).
     """
 
     recall: FloatArray
@@ -125,6 +200,24 @@ def classification_metrics(
     Precision and F1 are written in shares of the test set, which equals Eqs 12-13 and 104-105 and stays
     defined where a rate vanishes. The error counts a mistake once (Eq 14).
 
+    Parameters
+    ----------
+    overlap : array-like
+        R, between −1 and 1.
+    bias : array-like
+        b, the student's bias.
+    teacher_bias : array-like
+        b0.
+    test_fraction : array-like
+        ρ_test, the share of positives in the test set.
+
+    Returns
+    -------
+    Metrics
+        The scores.
+
+    Examples
+    --------
     >>> m = classification_metrics(overlap=0.9, bias=-1.0, teacher_bias=-1.5, test_fraction=0.5)
     >>> float(m.accuracy.round(4)), float(m.recall.round(4)), float(m.specificity.round(4))
     (0.9078, 0.9198, 0.8958)

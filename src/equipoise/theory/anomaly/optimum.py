@@ -83,6 +83,13 @@ def optimal_train_fraction(
         ``"overlap"`` (R), ``"bias"`` (b closest to b0), or a metric: ``"balanced_accuracy"``, ``"f1"``, ...
     test_fraction : array-like, optional
         The share of positives in the test set; ½ unless given. ``error`` is minimized.
+    learn_bias : bool
+        Whether b is learned, or known as in appendix E.
+
+    Returns
+    -------
+    Optimum
+        The best fraction, the value there, how flat the peak is, and what other fractions lose.
 
     Examples
     --------
@@ -214,6 +221,26 @@ def optimum_map(
 ) -> Optimum:
     """The optimum over the outer grid of α, ρ0 and T; axes of length one are dropped.
 
+    Parameters
+    ----------
+    samples_per_dim : array-like
+        α = P/N, training samples per dimension.
+    intrinsic_fraction : array-like
+        ρ0.
+    temperature : array-like
+        T.
+    objective : str
+        As in :func:`optimal_train_fraction`.
+    test_fraction : array-like, optional
+        The share of positives in the test set.
+
+    Returns
+    -------
+    Optimum
+        The optimum at every point of the grid.
+
+    Examples
+    --------
     >>> optimum_map([1.0, 4.0], [0.1, 0.2, 0.3]).train_fraction.shape
     (2, 3)
     """
@@ -288,6 +315,28 @@ def crossover_temperature(
     The paper reads T* off a plot. Here it is the lowest temperature at which the objective has lost the share
     ``loss`` of what it has above chance at T = 0; nan where that does not happen below ``highest``.
 
+    Parameters
+    ----------
+    samples_per_dim : array-like
+        α = P/N, training samples per dimension.
+    teacher_bias : array-like
+        b0.
+    train_fraction : array-like
+        ρ.
+    objective : str
+        As in :func:`optimal_train_fraction`.
+    loss : float
+        The share of the performance above chance that is lost at T*.
+    highest : float
+        The highest temperature to look at.
+
+    Returns
+    -------
+    array
+        T*.
+
+    Examples
+    --------
     >>> float(crossover_temperature(1.1, -0.6).round(2))
     0.27
     """

@@ -67,12 +67,30 @@ class PoolPlan:
 
     Attributes
     ----------
+    n_positive : int
+        Positive rows of the pool.
+    n_negative : int
+        Negative rows of the pool.
+    dimensions : float
+        N.
+    temperature : float
+        T.
+    intrinsic_fraction : float
+        ρ0.
+    objective : str
+        What was maximized.
     as_is : float
         The objective of training on all rows without weights.
     subset, weights, fresh : TrainingChoice
         Leave rows out; weight all rows; draw as many fresh rows at another share.
     shares : ndarray
         The shares at which ``subset_curve``, ``weights_curve`` and ``fresh_curve`` give the objective.
+    subset_curve : array
+        The objective of leaving rows out, at each share.
+    weights_curve : array
+        The objective of weighting all rows, at each share.
+    fresh_curve : array
+        The objective of as many fresh rows, at each share.
     """
 
     n_positive: int
@@ -97,7 +115,13 @@ class PoolPlan:
         return name if getattr(self, name).gain > 0 else "as is"
 
     def summary(self) -> str:
-        """The plan in four lines of text."""
+        """The plan in four lines of text.
+
+        Returns
+        -------
+        str
+            The lines.
+        """
         rows = f"{self.n_positive:,} positive and {self.n_negative:,} negative rows"
         lines = [f"all {rows} as they are: {self.objective} {self.as_is:.3f}"]
         said = {"subset": "leave rows out", "weights": "weight the classes", "fresh": "as many fresh rows"}
@@ -180,6 +204,7 @@ def optimal_from_pool(
     Returns
     -------
     PoolPlan
+        The three choices and their curves.
 
     References
     ----------

@@ -74,6 +74,7 @@ def tail_or_group(X: npt.ArrayLike, y: npt.ArrayLike, *, random_state: RandomSta
     Returns
     -------
     TailOrGroup
+        The verdict and the evidence for it.
 
     References
     ----------

@@ -29,6 +29,18 @@ class SaddlePoint:
 
     Attributes
     ----------
+    samples_per_dim : array
+        α.
+    temperature : array
+        T.
+    teacher_bias : array
+        b0.
+    train_fraction : array
+        ρ.
+    positive_weight : array
+        w₊.
+    negative_weight : array
+        w₋.
     overlap, self_overlap, bias : ndarray
         R, q and b of Eqs 71-75.
     overlap_conjugate, self_overlap_conjugate : ndarray
@@ -43,13 +55,13 @@ class SaddlePoint:
     replica_stability : ndarray
         Positive where the replica-symmetric solution is stable (de Almeida and Thouless): one minus the energy's
         share of the replicon eigenvalue. Where it is negative the values are an approximation. 1 for a dummy.
+    converged, residual, steps, status : ndarray
+        Whether, how well, after how many Newton steps, and why the solver stopped. ``residual`` is the
+        largest relative violation of Eqs 73-75; a dummy has none (nan) and status ``no_solution``.
     phase : ndarray of str
         ``"learned"``: the student follows the teacher, and this is the equilibrium. ``"metastable"``: such a
         student exists and is returned, but the dummy classifier has the lower free energy. ``"dummy"``: no
         student that follows the teacher is stationary; R = q = 0 and b = ∓∞ are the dummy's values.
-    converged, residual, steps, status : ndarray
-        Whether, how well, after how many Newton steps, and why the solver stopped. ``residual`` is the
-        largest relative violation of Eqs 73-75; a dummy has none (nan) and status ``no_solution``.
     """
 
     samples_per_dim: FloatArray
@@ -75,11 +87,33 @@ class SaddlePoint:
     phase: npt.NDArray[np.str_]
 
     def metrics(self, test_fraction: npt.ArrayLike = 0.5) -> Metrics:
-        """Recall, specificity and what follows from them on a test set with this share of positives."""
+        """Recall, specificity and what follows from them on a test set with this share of positives.
+
+        Parameters
+        ----------
+        test_fraction : array-like
+            ρ_test, the share of positives in the test set.
+
+        Returns
+        -------
+        Metrics
+            The scores.
+        """
         return classification_metrics(self.overlap, self.bias, self.teacher_bias, test_fraction)
 
     def raise_if_failed(self) -> SaddlePoint:
-        """Raise if any point did not converge for another reason than being in the dummy phase."""
+        """Raise if any point did not converge for another reason than being in the dummy phase.
+
+        Returns
+        -------
+        SaddlePoint
+            The same point, if all is well.
+
+        Raises
+        ------
+        ConvergenceError
+            If a point did not converge.
+        """
         failed = ~self.converged & (self.phase != "dummy")
         if failed.any():
             raise ConvergenceError(_sentence(self, failed))
@@ -136,6 +170,7 @@ def solve_saddle(
     Returns
     -------
     SaddlePoint
+        The order parameters, in the broadcast shape, each with its phase and status.
 
     References
     ----------
@@ -181,6 +216,18 @@ def solve_saddle(
 
 def balanced_weights(train_fraction: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
     """The weights ½/ρ and ½/(1-ρ) that give both classes the same total cost, with a mean of one.
+
+    Parameters
+    ----------
+    train_fraction : array-like
+        ρ.
+
+    Returns
+    -------
+    array
+        w₊.
+    array
+        w₋.
 
     Examples
     --------

@@ -12,7 +12,15 @@ from equipoise._core.checks import FloatArray
 
 
 class TrainingSet(NamedTuple):
-    """Inputs (samples, dims) and labels ±1; the teacher's direction is the first axis."""
+    """Inputs (samples, dims) and labels ±1; the teacher's direction is the first axis.
+
+    Attributes
+    ----------
+    inputs : array of shape (samples, dims)
+        The inputs.
+    labels : array of shape (samples,)
+        The labels, 1 and −1.
+    """
 
     inputs: npt.NDArray[Any]
     labels: FloatArray
@@ -30,6 +38,32 @@ def sample_training_set(
 
     The Gaussian is isotropic, so the teacher may as well be the first axis: his field is drawn from a truncated
     Gaussian by inversion and the other coordinates are free. Nothing is rejected, however rare the positives.
+
+    Parameters
+    ----------
+    dim : int
+        N.
+    count : int
+        The number of samples.
+    teacher_bias : float
+        b0.
+    train_fraction : float
+        ρ.
+    generator : numpy.random.Generator
+        The source of randomness.
+    dtype : type
+        The type of the inputs.
+
+    Returns
+    -------
+    TrainingSet
+        The samples; the positives come first.
+
+    Examples
+    --------
+    >>> made = sample_training_set(5, 10, -1.0, 0.3, np.random.default_rng(0))
+    >>> int((made.labels > 0).sum())
+    3
     """
     positives = min(max(round(train_fraction * count), 1), count - 1)
     labels = np.where(np.arange(count) < positives, 1.0, -1.0)

@@ -31,7 +31,23 @@ SCALES = ("equation-1", "unit")
 
 @dataclass(frozen=True)
 class SgdRun:
-    """The end of training: means over the last quarter of the epochs, and the curve of the training loss."""
+    """The end of training: means over the last quarter of the epochs, and the curve of the training loss.
+
+    Attributes
+    ----------
+    overlap : float
+        R, the overlap of student and teacher.
+    bias : float
+        b, in units in which the student's field has unit variance.
+    teacher_bias : float
+        b0.
+    train_error : float
+        The share of training samples that the student gets wrong.
+    loss_curve : array of shape (epochs,)
+        The training loss of each epoch.
+    settled : bool
+        Whether the loss changed by under a percent between the last two quarters.
+    """
 
     overlap: float
     bias: float
@@ -41,7 +57,18 @@ class SgdRun:
     settled: bool  # the loss changed by under a percent between the last two quarters
 
     def metrics(self, test_fraction: float = 0.5) -> Metrics:
-        """The scores on fresh data, exact given overlap and bias: no test set has to be drawn."""
+        """The scores on fresh data, exact given overlap and bias: no test set has to be drawn.
+
+        Parameters
+        ----------
+        test_fraction : float
+            ρ_test, the share of positives in the test set.
+
+        Returns
+        -------
+        Metrics
+            The scores.
+        """
         return classification_metrics(self.overlap, self.bias, self.teacher_bias, test_fraction)
 
 
@@ -63,16 +90,24 @@ def train_sigmoid_perceptron(
     ----------
     samples_per_dim, teacher_bias, train_fraction : float
         α, b0 and ρ as in :func:`solve_saddle`.
-    dim, learning_rate, batch_size, epochs
-        N, lr, BS and the passes over the training set.
+    dim : int
+        N.
+    learning_rate : float
+        lr.
+    batch_size : int
+        BS.
+    epochs : int
+        The passes over the training set.
     scale : str
         ``"equation-1"`` (h = w·S/√N + b, ‖w‖ = √N: the noise is lr/BS) or ``"unit"`` (h = w·S + b, ‖w‖ = 1: the
         noise is N·lr/BS).
     random_state : int, generator or None
+        The source of the data and the batches.
 
     Returns
     -------
     SgdRun
+        The end of training.
 
     References
     ----------

@@ -1,6 +1,7 @@
 """Which class does a diffusion model learn or memorize, and when? Random-features theory."""
 
 from equipoise.theory.diffusion.coefficients import Coefficients, coefficients
+from equipoise.theory.diffusion.covariances import DiagonalFeatures
 from equipoise.theory.diffusion.curves import LearningCurves
 from equipoise.theory.diffusion.edges import AsymptoticEdges, Bulk, Edges
 from equipoise.theory.diffusion.mixture import ClassMixture, unit_scale
@@ -28,6 +29,7 @@ __all__ = [
     "Bulk",
     "ClassMixture",
     "Coefficients",
+    "DiagonalFeatures",
     "Edges",
     "LearningCurves",
     "MixtureScore",

@@ -190,8 +190,8 @@ class ExtensiveSolution:
     status: npt.NDArray[np.object_]
 
 
-def solve_extensive(model: Model, grid: FloatArray) -> ExtensiveSolution:
-    """Solve Eq 107 at each real λ of the grid; where the nodes in μ do not suffice, with a finer rule."""
+def solve_extensive(model: Model, grid: FloatArray | ComplexArray) -> ExtensiveSolution:
+    """Solve Eq 107 at each λ of the grid, real or above the axis, with a finer rule where it is needed."""
     system = ExtensiveModel(model)
     g, omega, v, status = solve(system, grid)
     for refinement in (2.0, 4.0) if system.factor.shape[1] < 3 else (1.5,):

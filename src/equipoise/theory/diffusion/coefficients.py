@@ -58,13 +58,20 @@ class Coefficients:
 
     Attributes
     ----------
-    alpha : mean activation α(μ) (Eq 47)
-    second_moment : E[φ²], β̃(μ) (Eq 40)
-    smoothed_second_moment : second moment of the noise-averaged activation, β(μ) (Eq 48)
-    slope_total : γ̃(μ) = E[z φ(Γz + e^{-t}μ)] (Eq 45)
-    slope : γ(μ) = σe^{-t}/Γ · γ̃(μ) (Eq 49)
-    floor : ς(μ) = β̃ − β − Δ/(σ²e^{-2t})·γ², the noise that no sample explains (Eqs 51, 68)
-    sample_noise : h²(μ) = β − α² − γ², the nonlinear noise of each sample (Eq 69)
+    alpha : array
+        The mean activation α(μ) (Eq 47).
+    second_moment : array
+        E[φ²], β̃(μ) (Eq 40).
+    smoothed_second_moment : array
+        The second moment of the noise-averaged activation, β(μ) (Eq 48).
+    slope_total : array
+        γ̃(μ) = E[z φ(Γz + e^{-t}μ)] (Eq 45).
+    slope : array
+        γ(μ) = σe^{-t}/Γ · γ̃(μ) (Eq 49).
+    floor : array
+        ς(μ) = β̃ − β − Δ/(σ²e^{-2t})·γ², the noise that no sample explains (Eqs 51, 68).
+    sample_noise : array
+        h²(μ) = β − α² − γ², the nonlinear noise of each sample (Eq 69).
     """
 
     alpha: FloatArray
@@ -86,10 +93,19 @@ def coefficients(
 
     Parameters
     ----------
-    variance : σ_c²
-    diffusion_time : t > 0
-    projection : values of μ_c (Eq 10), any shape
-    activation : φ, vectorized; smooth ones are integrated to machine precision, kinks to about 1e-4
+    variance : float
+        σ_c².
+    diffusion_time : float
+        t > 0.
+    projection : array-like
+        Values of μ_c (Eq 10), of any shape.
+    activation : callable
+        φ, vectorized; smooth ones are integrated to machine precision, kinks to about 1e-4.
+
+    Returns
+    -------
+    Coefficients
+        The coefficients, in the shape of ``projection``.
 
     Examples
     --------

@@ -50,12 +50,22 @@ class LearningCurves:
 
     Attributes
     ----------
-    times : training times τ, (T,)
-    train_runs : train errors (Eq 3), (n_instances, T)
-    test_runs : test errors of each class (Eq 14), (n_instances, C, T)
-    weights : b_c;  spread : Γ_c;  noise_variance : Δ_t
-    threshold : the test error at which a class counts as memorized, 1 in Eq 15
-    classes : names of the classes
+    times : array of shape (T,)
+        The training times τ.
+    train_runs : array of shape (n_instances, T)
+        The train errors (Eq 3).
+    test_runs : array of shape (n_instances, C, T)
+        The test errors of each class (Eq 14).
+    weights : array of shape (C,)
+        b_c.
+    spread : array of shape (C,)
+        Γ_c.
+    noise_variance : float
+        Δ_t.
+    classes : tuple
+        The names of the classes.
+    threshold : float
+        The test error at which a class counts as memorized, 1 in Eq 15.
     """
 
     times: FloatArray
@@ -69,10 +79,12 @@ class LearningCurves:
 
     @property
     def train(self) -> FloatArray:
+        """The train error, averaged over instances."""
         return self.train_runs.mean(axis=0)
 
     @property
     def train_spread(self) -> FloatArray:
+        """The standard deviation of the train error over instances."""
         return _deviation(self.train_runs)
 
     @property
@@ -82,14 +94,17 @@ class LearningCurves:
 
     @property
     def test_spread(self) -> FloatArray:
+        """The standard deviation of the test error over instances."""
         return _deviation(np.einsum("c,ict->it", self.weights, self.test_runs))
 
     @property
     def test_per_class(self) -> FloatArray:
+        """The test error of each class, averaged over instances."""
         return self.test_runs.mean(axis=0)
 
     @property
     def test_per_class_spread(self) -> FloatArray:
+        """The standard deviation of each class's test error over instances."""
         return _deviation(self.test_runs)
 
     @property
@@ -102,6 +117,7 @@ class LearningCurves:
 
     @property
     def score_error_per_class_spread(self) -> FloatArray:
+        """The standard deviation of each class's score error over instances."""
         return self.test_per_class_spread / self.noise_variance
 
     @property
@@ -129,6 +145,7 @@ class LearningCurves:
 
     @property
     def memorization_time_error(self) -> FloatArray:
+        """The standard error of each class's memorization time, by the jackknife over instances."""
         return jackknife(self.test_runs, lambda mean: crossing_times(self.times, mean, self.threshold))
 
     @property
@@ -142,11 +159,33 @@ class LearningCurves:
         return np.subtract.outer(self.memorization_time, self.memorization_time)
 
     def with_test_errors(self, test_runs: FloatArray) -> LearningCurves:
-        """The same model with other test errors, (n, C, T), such as those of some of the instances."""
+        """The same model with other test errors, (n, C, T), such as those of some of the instances.
+
+        Parameters
+        ----------
+        test_runs : array of shape (n, C, T)
+            The test errors.
+
+        Returns
+        -------
+        LearningCurves
+            The curves with these.
+        """
         return replace(self, test_runs=test_runs)
 
     def with_threshold(self, threshold: float) -> LearningCurves:
-        """The same curves with another memorization threshold."""
+        """The same curves with another memorization threshold.
+
+        Parameters
+        ----------
+        threshold : float
+            The test error at which a class counts as memorized.
+
+        Returns
+        -------
+        LearningCurves
+            The curves with this threshold.
+        """
         return replace(self, threshold=float(check_positive("threshold", threshold)))
 
 

@@ -29,7 +29,17 @@ _MISSING = 1e-6
 
 @dataclass(frozen=True)
 class Bulk:
-    """A connected part of the spectrum: its ends and the share of all eigenvalues in it."""
+    """A connected part of the spectrum: its ends and the share of all eigenvalues in it.
+
+    Attributes
+    ----------
+    lower : float
+        The lower end.
+    upper : float
+        The upper end.
+    mass : float
+        The share of all eigenvalues in it.
+    """
 
     lower: float
     upper: float
@@ -42,11 +52,17 @@ class Edges:
 
     Attributes
     ----------
-    bulks : all bulks, from left to right
-    delta_peak : ς, where a share ``delta_mass`` of the eigenvalues sits exactly; None if there is none
-    separated : whether the rightmost bulk holds N eigenvalues and another bulk lies to its left, so that
-        generalization and memorization are different phases
-    missing_mass : what the bulks and the delta peak lack of one; above 1e-6 a warning says so
+    bulks : tuple of Bulk
+        All bulks, from left to right.
+    delta_peak : float or None
+        ς, where a share of the eigenvalues sits exactly; None if there is none.
+    delta_mass : float
+        That share.
+    separated : bool
+        Whether the rightmost bulk holds N eigenvalues and another bulk lies to its left, so that
+        generalization and memorization are different phases.
+    missing_mass : float
+        What the bulks and the delta peak lack of one; above 1e-6 a warning says so.
     """
 
     bulks: tuple[Bulk, ...]
@@ -257,7 +273,17 @@ def _polish(model: CenteredModel, g: float, w: float) -> float | None:
 
 @dataclass(frozen=True)
 class AsymptoticEdges:
-    """Edges for χ_p > χ_m ≫ 1 and t ≪ 1: λ_gen± (Eq 121), λ_mem⁽¹⁾ (Eq 118) and the leftmost bulk."""
+    """Edges for χ_p > χ_m ≫ 1 and t ≪ 1: λ_gen± (Eq 121), λ_mem⁽¹⁾ (Eq 118) and the leftmost bulk.
+
+    Attributes
+    ----------
+    generalization : tuple of float
+        λ_gen− and λ_gen+.
+    memorization_upper : float
+        λ_mem⁽¹⁾.
+    leftmost : tuple of float
+        The ends of the leftmost bulk.
+    """
 
     generalization: tuple[float, float]
     memorization_upper: float

@@ -30,11 +30,13 @@ def unit_scale(X: npt.ArrayLike) -> FloatArray:
 
     Parameters
     ----------
-    X : (n, …) numbers
+    X : array-like of shape (n, …)
+        Numbers.
 
     Returns
     -------
-    FloatArray of the same shape
+    array of the same shape
+        The scaled numbers.
 
     Examples
     --------
@@ -51,10 +53,14 @@ class ClassMixture:
 
     Parameters
     ----------
-    weights : b_c, non-negative, summing to one
-    variances : σ_c² > 0, of each coordinate
-    centroid_gram : r_cc' = m_c·m_c'/N (Eq 106), positive semi-definite; None for centered classes
-    classes : names of the classes, for reports; 0 … C−1 by default
+    weights : array-like of shape (C,)
+        b_c, non-negative, summing to one.
+    variances : array-like of shape (C,)
+        σ_c² > 0, of each coordinate.
+    centroid_gram : array-like of shape (C, C), optional
+        r_cc' = m_c·m_c'/N (Eq 106), positive semi-definite; None for centered classes.
+    classes : sequence, optional
+        The names of the classes, for reports; 0 … C−1 by default.
 
     References
     ----------
@@ -94,6 +100,7 @@ class ClassMixture:
 
     @property
     def n_classes(self) -> int:
+        """The number of classes C."""
         return int(self.weights.size)
 
     @property
@@ -113,17 +120,52 @@ class ClassMixture:
         return np.asarray(self.centroid_gram / np.outer(norms, norms))
 
     def centroid_factor(self) -> FloatArray:
-        """L with L Lᵀ = r and as many columns as the centroids have dimensions: m_c = √N Σ_k L_ck e_k."""
+        """L with L Lᵀ = r and as many columns as the centroids have dimensions: m_c = √N Σ_k L_ck e_k.
+
+        Returns
+        -------
+        array of shape (C, k)
+            L.
+        """
         values, vectors = np.linalg.eigh(self.centroid_gram)
         keep = values > _PSD_TOLERANCE * max(float(values.max()), 1e-300)
         return np.asarray(vectors[:, keep] * np.sqrt(values[keep]))[:, ::-1]
 
     def with_weights(self, weights: npt.ArrayLike) -> ClassMixture:
-        """The same classes, sampled otherwise."""
+        """The same classes, sampled otherwise.
+
+        Parameters
+        ----------
+        weights : array-like of shape (C,)
+            The new weights.
+
+        Returns
+        -------
+        ClassMixture
+            The mixture with them.
+        """
         return ClassMixture(weights, self.variances, self.centroid_gram, self.classes)
 
     def subset(self, classes: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> ClassMixture:
-        """Some of the classes (by name), with their relative weights or new ones."""
+        """Some of the classes (by name), with their relative weights or new ones.
+
+        Parameters
+        ----------
+        classes : sequence
+            The names of the classes to keep.
+        weights : array-like, optional
+            Their weights; by default the present ones, normalized.
+
+        Returns
+        -------
+        ClassMixture
+            The mixture of these classes.
+
+        Raises
+        ------
+        ValueError
+            If a class is not known.
+        """
         wanted = np.asarray(classes).tolist()
         missing = [name for name in wanted if name not in self.classes]
         if missing:
@@ -147,11 +189,20 @@ class ClassMixture:
 
         Parameters
         ----------
-        X : (n, …) numbers; everything after the first axis is flattened
-        y : (n,) labels
-        preprocess : what the model does to its input, so that the variances and centroids are those the model
-            sees; for images :func:`unit_scale`
-        sample_weight : (n,) non-negative counts, for weighted or resampled data
+        X : array-like of shape (n, …)
+            Numbers; everything after the first axis is flattened.
+        y : array-like of shape (n,)
+            The labels.
+        preprocess : callable, optional
+            What the model does to its input, so that the variances and centroids are those the model
+            sees; for images :func:`unit_scale`.
+        sample_weight : array-like of shape (n,), optional
+            Non-negative counts, for weighted or resampled data.
+
+        Returns
+        -------
+        ClassMixture
+            The mixture; its classes are the sorted labels.
 
         Notes
         -----
@@ -196,7 +247,18 @@ class ClassMixture:
         return cls(mass / mass.sum(), variances, gram, names)
 
     def centroids(self, dimension: int) -> FloatArray:
-        """Centroids of the wanted geometry in ``dimension`` coordinates, along the first axes."""
+        """Centroids of the wanted geometry in ``dimension`` coordinates, along the first axes.
+
+        Parameters
+        ----------
+        dimension : int
+            N.
+
+        Returns
+        -------
+        array of shape (C, N)
+            The centroids.
+        """
         check_integer("dimension", dimension, low=1)
         factor = self.centroid_factor()
         if factor.shape[1] > dimension:
@@ -208,7 +270,18 @@ class ClassMixture:
         return m
 
     def class_counts(self, n_samples: int) -> IntArray:
-        """Sample counts as close to the weights as whole numbers can be (largest remainders)."""
+        """Sample counts as close to the weights as whole numbers can be (largest remainders).
+
+        Parameters
+        ----------
+        n_samples : int
+            The number of samples in all.
+
+        Returns
+        -------
+        array of int of shape (C,)
+            The counts.
+        """
         wanted = self.weights * n_samples
         counts = np.floor(wanted).astype(np.int64)
         order = np.argsort(counts - wanted, kind="stable")

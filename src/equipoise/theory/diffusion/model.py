@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from equipoise._core.checks import FloatArray, check_array, check_positive
+from equipoise._core.checks import FloatArray, check_array, check_in_range, check_positive
 from equipoise._core.random import RandomState
 from equipoise.theory.diffusion.centroid_edges import extensive_edges
 from equipoise.theory.diffusion.centroids import solve_extensive
@@ -27,9 +27,12 @@ class Timescales:
 
     Attributes
     ----------
-    tau_gen : 1/(2λ_gen), generalization begins
-    tau_mem1 : 1/(2λ_mem⁽¹⁾), generalization ends and memorization begins
-    tau_mem2 : 1/(2λ_mem⁽²⁾), memorization is complete
+    tau_gen : float
+        1/(2λ_gen), where generalization begins.
+    tau_mem1 : float
+        1/(2λ_mem⁽¹⁾), where generalization ends and memorization begins.
+    tau_mem2 : float
+        1/(2λ_mem⁽²⁾), where memorization is complete.
     """
 
     tau_gen: float
@@ -53,11 +56,16 @@ class RandomFeatures:
 
     Parameters
     ----------
-    mixture : the data
-    diffusion_time : t > 0
-    features_per_dim : χ_p = P/N, hidden neurons per dimension
-    samples_per_dim : χ_m = M/N, training samples per dimension
-    activation : φ, applied element-wise; vectorized
+    mixture : ClassMixture
+        The data.
+    diffusion_time : float
+        t > 0.
+    features_per_dim : float
+        χ_p = P/N, hidden neurons per dimension.
+    samples_per_dim : float
+        χ_m = M/N, training samples per dimension.
+    activation : callable
+        φ, applied element-wise; vectorized.
 
     References
     ----------
@@ -115,24 +123,32 @@ class RandomFeatures:
         if self.features_per_dim <= 1:
             raise ValueError(f"features_per_dim must exceed 1 (P > N), got {self.features_per_dim:g}")
 
-    def spectrum(self, grid: npt.ArrayLike) -> Spectrum:
+    def spectrum(self, grid: npt.ArrayLike, *, resolution: float = 0.0) -> Spectrum:
         """Density of the eigenvalues of the feature covariance U on a grid of λ (Eqs 114 and 107).
 
         Parameters
         ----------
-        grid : eigenvalues λ at which to solve, any order
+        grid : array
+            Eigenvalues λ at which to solve, in any order.
+        resolution : float
+            Smooth the density over a share of λ: every eigenvalue counts as a Lorentz curve of the half-width
+            ``resolution``·λ. With extensive centroids the lowest eigenvalues sit on single neurons, and no
+            quadrature resolves their density on the real axis; smoothed over a few percent it is solved there too.
 
         Returns
         -------
-        Spectrum with a status per point; a point that does not converge is flagged and nan.
+        Spectrum
+            With a status for each point; a point that does not converge is flagged and nan.
         """
         lam = np.atleast_1d(check_array("grid", grid)).ravel()
+        width = float(check_in_range("resolution", resolution, 0, 1))
+        z = lam + 1j * width * np.abs(lam) if width else lam
         self._need_overparametrization()
         if not self.mixture.centered:
-            solved = solve_extensive(self, lam)
+            solved = solve_extensive(self, z)
             return assemble(lam, solved.g, solved.omega, solved.status, None, 0.0)
         model = self.centered_model
-        g, w, status, _ = solve_resolvents(model, lam - model.floor)
+        g, w, status, _ = solve_resolvents(model, z - model.floor)
         peak = model.peak_mass
         return assemble(lam, g, w, status, model.floor if peak > 0 else None, peak)
 
@@ -151,11 +167,23 @@ class RandomFeatures:
         return extensive_edges(self)
 
     def asymptotic_edges(self) -> AsymptoticEdges:
-        """The edges for χ_p > χ_m ≫ 1 and small t (Eqs 118–128)."""
+        """The edges for χ_p > χ_m ≫ 1 and small t (Eqs 118–128).
+
+        Returns
+        -------
+        AsymptoticEdges
+            The edges.
+        """
         return asymptotic_edges(self.centered_model)
 
     def timescales(self) -> Timescales:
-        """Onset and end of the global phases, from the edges; for extensive centroids τ_mem⁽²⁾ is nan."""
+        """Onset and end of the global phases, from the edges; for extensive centroids τ_mem⁽²⁾ is nan.
+
+        Returns
+        -------
+        Timescales
+            The times.
+        """
         edges = self.edges()
         return Timescales(
             1 / (2 * edges.generalization[0]),
@@ -164,12 +192,33 @@ class RandomFeatures:
         )
 
     def outliers(self, dimension: int) -> FloatArray:
-        """Eigenvalues above the bulks that the centroids cause at a finite dimension N, ascending."""
+        """Eigenvalues above the bulks that the centroids cause at a finite dimension N, ascending.
+
+        Parameters
+        ----------
+        dimension : int
+            N.
+
+        Returns
+        -------
+        array
+            The eigenvalues.
+        """
         self._need_overparametrization()
         return outliers(self, dimension)
 
     def train_error(self, times: npt.ArrayLike) -> FloatArray:
         """Train error at each training time in the limit of large dimension (Eqs 134, 137).
+
+        Parameters
+        ----------
+        times : array-like
+            The training times τ.
+
+        Returns
+        -------
+        array
+            The error at each of them.
 
         Examples
         --------
@@ -189,8 +238,10 @@ class RandomFeatures:
 
         Parameters
         ----------
-        times : training times τ; by default 120 of them from 10⁻³ to 10³
-        sample_shares : as in :meth:`learning_curves`
+        times : array-like, optional
+            The training times τ; by default 120 of them from 10⁻³ to 10³.
+        sample_shares : array-like of shape (C,), optional
+            As in :meth:`learning_curves`.
 
         Returns
         -------
@@ -244,17 +295,31 @@ class RandomFeatures:
 
         Parameters
         ----------
-        dimension : N; then P = χ_p·N neurons and M = χ_m·N samples
-        times : training times τ; by default the paper's 600 log-spaced times up to 2·10⁶ epochs
-        n_instances : draws of projections and data
-        random_state : seed; instances and classes have streams of their own, so that models that differ only
-            in their weights are compared on the same draws
-        matrices : "true" for gradient descent on the empirical matrices of Eqs 7–8, with the noise averaged
-            exactly; "equivalent" for the semi-analytical curves on Gaussian equivalents (Eqs 50, 133)
-        step : η̃ = ηΔ/N of gradient descent; times are rounded to whole steps. None for gradient flow
-        sample_shares : the classes' shares of the training samples where they differ from the mixture's weights,
-            which then say how often a class is drawn: the same samples, visited more or less often
-        verbose : whether to show a bar
+        dimension : int
+            N; then there are P = χ_p·N neurons and M = χ_m·N samples.
+        times : array-like, optional
+            The training times τ; by default the paper's 600 log-spaced times up to 2·10⁶ epochs.
+        n_instances : int
+            Draws of projections and data.
+        random_state : int, generator or None
+            The seed. Instances and classes have streams of their own, so that models that differ only in
+            their weights are compared on the same draws.
+        matrices : {"true", "equivalent"}
+            ``"true"`` for gradient descent on the empirical matrices of Eqs 7–8, with the noise averaged
+            exactly; ``"equivalent"`` for the semi-analytical curves on Gaussian equivalents (Eqs 50,
+            133).
+        step : float, optional
+            η̃ = ηΔ/N of gradient descent; times are rounded to whole steps. None for gradient flow.
+        sample_shares : array-like of shape (C,), optional
+            The classes' shares of the training samples where they differ from the mixture's weights,
+            which then say how often a class is drawn: the same samples, visited more or less often.
+        verbose : bool, optional
+            Whether to show a progress bar.
+
+        Returns
+        -------
+        LearningCurves
+            The errors of all instances.
 
         Examples
         --------

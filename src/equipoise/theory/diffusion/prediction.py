@@ -40,11 +40,24 @@ class PredictedOrder:
 
     Attributes
     ----------
-    mixture : the classes as the theory sees them: shares, variances and centroids
-    memorization_time, generalization_time : training time τ of each class; nan if it is never reached
-    memorization_interval, generalization_interval : (2, C)
-    pairs : the pairs of classes that the gaps belong to
-    gap, gap_lower, gap_upper : τ_m⁽ⁱ⁾ − τ_m⁽ʲ⁾ for pairs (i, j), with intervals
+    mixture : ClassMixture
+        The classes as the theory sees them: shares, variances and centroids.
+    memorization_time : array of shape (C,)
+        The training time τ at which each class is memorized; NaN if it never is.
+    memorization_interval : array of shape (2, C)
+        The bounds of these times.
+    generalization_time : array of shape (C,)
+        The training time τ at which each class generalizes; NaN if it never does.
+    generalization_interval : array of shape (2, C)
+        The bounds of these times.
+    pairs : tuple of pairs
+        The pairs of classes that the gaps belong to.
+    gap : array of shape (pairs,)
+        τ_m⁽ⁱ⁾ − τ_m⁽ʲ⁾ for pairs (i, j).
+    gap_lower : array of shape (pairs,)
+        The lower bounds of the gaps.
+    gap_upper : array of shape (pairs,)
+        The upper bounds of the gaps.
     """
 
     mixture: ClassMixture
@@ -68,7 +81,25 @@ class PredictedOrder:
         return tuple(self.classes[i] for i in np.argsort(self.memorization_time))  # nan sorts last
 
     def first(self, a: Any, b: Any) -> Any | None:
-        """The class of a pair that is memorized first; None for a tie, where the gap's interval holds zero."""
+        """The class of a pair that is memorized first; None for a tie, where the gap's interval holds zero.
+
+        Parameters
+        ----------
+        a : label
+            A class.
+        b : label
+            Another class.
+
+        Returns
+        -------
+        label or None
+            The class.
+
+        Raises
+        ------
+        ValueError
+            If no gap was asked for between them.
+        """
         if (b, a) in self.pairs:
             a, b = b, a
         if (a, b) not in self.pairs:
@@ -79,7 +110,13 @@ class PredictedOrder:
         return a if self.gap_upper[at] < 0 else None
 
     def in_words(self) -> str:
-        """The order as a chain, in which ``≈`` joins neighbors that cannot be told apart."""
+        """The order as a chain, in which ``≈`` joins neighbors that cannot be told apart.
+
+        Returns
+        -------
+        str
+            The chain, the first class first.
+        """
         order = self.order
         words = [str(order[0])]
         for before, after in pairwise(order):
@@ -135,26 +172,46 @@ def predict_order(
 
     Parameters
     ----------
-    X, y : as for :meth:`ClassMixture.from_data`
-    preprocess : what is done to the data before they are described; by default their overall standard deviation
-        becomes the unit and their mean stays, as in the paper's descriptors; None for data as they are
-    pairs : None for one model of all classes; "all", or a list of pairs, for a model of each pair alone with the
-        shares that the two have in the data, as in Fig 6
-    diffusion_time, features_per_dim, samples_per_dim, dimension : the random-features model; the defaults are the
-        paper's P = 10000, N = 100 and M = 500, a few seconds for each instance of a pair of classes. With
-        ``dimension=None`` the limit of large dimension is computed, which has no randomness of its own
-    n_instances : draws of the model, at least two for intervals
-    n_bootstrap : resamples of the data; with 0 the intervals hold the model's randomness only
-    confidence : of the intervals
-    threshold : the test error at which a class counts as memorized, in units of the initial one
-    drawn : how often training draws each class, in sorted order, where that is not the class's share of the data;
-        not with ``pairs``
-    random_state : seed
-    verbose : whether to show a bar
+    X : array-like of shape (n, …)
+        The data, as for :meth:`ClassMixture.from_data`.
+    y : array-like of shape (n,)
+        The labels.
+    preprocess : callable, optional
+        What is done to the data before they are described. By default their overall standard deviation
+        becomes the unit and their mean stays, as in the paper's descriptors; None for data as they are.
+    pairs : {None, "all"} or sequence of pairs
+        None for one model of all classes; ``"all"``, or a list of pairs, for a model of each pair alone
+        with the shares that the two have in the data, as in Fig 6.
+    diffusion_time : float
+        t of the random-features model.
+    features_per_dim : float
+        χ_p of the model.
+    samples_per_dim : float
+        χ_m of the model.
+    dimension : int, optional
+        N of the model. The defaults are the paper's P = 10000, N = 100 and M = 500, a few seconds for
+        each instance of a pair of classes. None computes the limit of large dimension, which has no
+        randomness of its own.
+    n_instances : int
+        Draws of the model, at least two for intervals.
+    n_bootstrap : int
+        Resamples of the data; with 0 the intervals hold the model's randomness only.
+    confidence : float
+        Of the intervals.
+    threshold : float
+        The test error at which a class counts as memorized, in units of the initial one.
+    drawn : array-like of shape (C,), optional
+        How often training draws each class, in sorted order, where that is not the class's share of the
+        data; not with ``pairs``.
+    random_state : int, generator or None
+        The seed.
+    verbose : bool, optional
+        Whether to show a progress bar.
 
     Returns
     -------
     PredictedOrder
+        The class times and gaps, with intervals.
 
     Raises
     ------

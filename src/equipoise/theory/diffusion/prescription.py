@@ -31,9 +31,20 @@ class Reweighting:
 
     Attributes
     ----------
-    quantity : which times were to be made equal
-    weights_before, weights : class weights
-    generalization_before, generalization_after, memorization_before, memorization_after : class times
+    quantity : str
+        Which times were to be made equal.
+    weights_before : array of shape (C,)
+        The class weights before.
+    weights : array of shape (C,)
+        The class weights that were found.
+    generalization_before : array of shape (C,)
+        The generalization times before.
+    generalization_after : array of shape (C,)
+        The generalization times with the new weights.
+    memorization_before : array of shape (C,)
+        The memorization times before.
+    memorization_after : array of shape (C,)
+        The memorization times with the new weights.
     """
 
     quantity: str
@@ -46,7 +57,18 @@ class Reweighting:
 
     @staticmethod
     def ratio(times: FloatArray) -> float:
-        """The latest class's time over the earliest one's; one is equality."""
+        """The latest class's time over the earliest one's; one is equality.
+
+        Parameters
+        ----------
+        times : array of shape (C,)
+            A time for each class.
+
+        Returns
+        -------
+        float
+            The ratio, at least 1.
+        """
         return float(times.max() / times.min())
 
     @property
@@ -80,19 +102,34 @@ def equalizing_weights(
 
     Parameters
     ----------
-    model : the model with its present weights
-    quantity : "memorization" or "generalization"
-    dimension, n_instances, matrices : of the instances on which the times are computed
-    lowest_weight : no class is given less
-    redraw : whether the samples stay what they are and are only drawn more or less often. By default a class's
-        weight is also its share of the samples: a data set composed otherwise. The two prescriptions point in
-        opposite directions: of a class that is memorized early one needs more samples, or fewer visits to each
-    threshold : the test error at which a class counts as memorized
+    model : RandomFeatures
+        The model with its present weights.
+    quantity : {"memorization", "generalization"}
+        Which times to make equal.
+    dimension : int
+        N of the instances on which the times are computed.
+    n_instances : int
+        The number of instances.
+    lowest_weight : float
+        No class is given less.
+    redraw : bool
+        Whether the samples stay what they are and are only drawn more or less often. By default a class's
+        weight is also its share of the samples: a data set composed otherwise. The two prescriptions
+        point in opposite directions: of a class that is memorized early one needs more samples, or fewer
+        visits to each.
+    threshold : float
+        The test error at which a class counts as memorized.
+    matrices : {"equivalent", "true"}
+        As in :meth:`RandomFeatures.learning_curves`.
+    random_state : int, generator or None
+        The seed of the instances.
 
     Returns
     -------
-    Solution whose status is ``no_solution`` where no weights make the times equal (a class that is ahead at any
-    weight, or a minimum that jumps); its value then holds the weights that come closest.
+    Solution
+        The :class:`Reweighting`. Its status is ``no_solution`` where no weights make the times equal (a
+        class that is ahead at any weight, or a minimum that jumps); its value then holds the weights that
+        come closest.
 
     Examples
     --------

@@ -38,10 +38,14 @@ class RandomFeaturesScore:
 
     Attributes
     ----------
-    projections : W, (P, N)
-    readout : A, (N, P)
-    diffusion_time : t
-    activation : φ
+    projections : array of shape (P, N)
+        W.
+    readout : array of shape (N, P)
+        A.
+    diffusion_time : float
+        t > 0.
+    activation : callable
+        φ.
     """
 
     projections: FloatArray
@@ -71,17 +75,25 @@ class RandomFeaturesScore:
 
         Parameters
         ----------
-        X : (M, N) data
-        diffusion_time : t > 0
-        training_time : τ; a large one memorizes
-        features_per_dim : P/N, above one
-        sample_weight : (M,) how often each sample is drawn
-        activation : φ, vectorized
-        random_state : seed of the projections
+        X : array-like of shape (M, N)
+            The data.
+        diffusion_time : float
+            t > 0.
+        training_time : float
+            τ; a large one memorizes.
+        features_per_dim : float
+            P/N, above one.
+        sample_weight : array-like of shape (M,), optional
+            How often each sample is drawn.
+        activation : callable
+            φ, vectorized.
+        random_state : int, generator or None
+            The seed of the projections.
 
         Returns
         -------
         RandomFeaturesScore
+            The trained score.
 
         Examples
         --------
@@ -114,8 +126,12 @@ class MixtureScore:
 
     Parameters
     ----------
-    weights, variances : b_c and σ_c²
-    centroids : (C, N)
+    weights : array of shape (C,)
+        b_c.
+    variances : array of shape (C,)
+        σ_c².
+    centroids : array of shape (C, N)
+        m_c.
 
     References
     ----------
@@ -137,11 +153,37 @@ class MixtureScore:
 
     @classmethod
     def of(cls, mixture: ClassMixture, dimension: int) -> MixtureScore:
-        """The score of a mixture in ``dimension`` coordinates, its centroids along the first axes."""
+        """The score of a mixture in ``dimension`` coordinates, its centroids along the first axes.
+
+        Parameters
+        ----------
+        mixture : ClassMixture
+            The mixture.
+        dimension : int
+            N.
+
+        Returns
+        -------
+        MixtureScore
+            Its score.
+        """
         return cls(mixture.weights, mixture.variances, mixture.centroids(dimension))
 
     def responsibilities(self, x: npt.ArrayLike, diffusion_time: float) -> FloatArray:
-        """b_c ζ_c(x): the probability of each class at each row, (n, C)."""
+        """b_c ζ_c(x): the probability of each class at each row, (n, C).
+
+        Parameters
+        ----------
+        x : array-like of shape (n, N)
+            The points.
+        diffusion_time : float
+            t > 0.
+
+        Returns
+        -------
+        array of shape (n, C)
+            The probabilities.
+        """
         rows = np.atleast_2d(check_array("x", x))
         width = spread(self.variances, diffusion_time) ** 2
         away = rows[:, None] - np.exp(-diffusion_time) * self.centroids
@@ -158,11 +200,37 @@ class MixtureScore:
         return np.asarray(pull - (share / width).sum(axis=1, keepdims=True) * rows)
 
     def at(self, diffusion_time: float) -> Score:
-        """The score as a function of x alone."""
+        """The score as a function of x alone.
+
+        Parameters
+        ----------
+        diffusion_time : float
+            t > 0.
+
+        Returns
+        -------
+        callable
+            The score at that time.
+        """
         return lambda x: self(x, diffusion_time)
 
     def separation(self, diffusion_time: float, n: int = 1000, random_state: RandomState = 0) -> FloatArray:
-        """Mean probability of their own class for samples of each class; 1 is well separated (Eqs 142–143)."""
+        """Mean probability of their own class for samples of each class; 1 is well separated (Eqs 142–143).
+
+        Parameters
+        ----------
+        diffusion_time : float
+            t > 0.
+        n : int
+            Samples of each class.
+        random_state : int, generator or None
+            The source of the samples.
+
+        Returns
+        -------
+        array of shape (C,)
+            The mean probabilities.
+        """
         rng = as_generator(random_state)
         width = spread(self.variances, diffusion_time)
         found = []
@@ -179,14 +247,19 @@ def sample_backwards(
 
     Parameters
     ----------
-    scores : a score for each diffusion time of the grid, such as a trained :class:`RandomFeaturesScore` each
-    n : samples to draw
-    dimension : N
-    random_state : seed
+    scores : mapping of float to callable
+        A score for each diffusion time of the grid, such as a trained :class:`RandomFeaturesScore` each.
+    n : int
+        Samples to draw.
+    dimension : int
+        N.
+    random_state : int, generator or None
+        The seed.
 
     Returns
     -------
-    (n, N), still with the noise of the smallest time
+    array of shape (n, N)
+        The samples, still with the noise of the smallest time.
 
     Notes
     -----
@@ -222,13 +295,17 @@ def divergence_bound(diffusion_times: npt.ArrayLike, score_errors: npt.ArrayLike
 
     Parameters
     ----------
-    diffusion_times : increasing
-    score_errors : the mean squared error of the score by coordinate at each of them (Eq 138)
-    dimension : N
+    diffusion_times : array-like
+        The times, increasing.
+    score_errors : array-like
+        The mean squared error of the score by coordinate at each of them (Eq 138).
+    dimension : int
+        N.
 
     Returns
     -------
-    The integral over the given times, by the trapezoid rule.
+    float
+        The integral over the given times, by the trapezoid rule.
 
     Examples
     --------

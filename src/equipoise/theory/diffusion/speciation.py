@@ -41,9 +41,17 @@ def leading_speciation_time(
 
     Parameters
     ----------
-    dimension : N
-    weight_exponent : a_c with b_c ~ N^{-a_c}; 0 is weak imbalance
-    norm_exponent : a_c with ‖m_c‖² ~ N^{1−a_c}; 0 is an extensive centroid
+    dimension : int
+        N.
+    weight_exponent : array-like
+        a_c with b_c ~ N^{-a_c}; 0 is weak imbalance.
+    norm_exponent : array-like
+        a_c with ‖m_c‖² ~ N^{1−a_c}; 0 is an extensive centroid.
+
+    Returns
+    -------
+    array
+        The diffusion time of each class.
 
     Examples
     --------
@@ -85,9 +93,12 @@ def speciation_time(mixture: ClassMixture, dimension: int, features_per_dim: flo
 
     Parameters
     ----------
-    mixture : the classes
-    dimension : N
-    features_per_dim : χ_p
+    mixture : ClassMixture
+        The classes.
+    dimension : int
+        N.
+    features_per_dim : float
+        χ_p.
 
     Returns
     -------
@@ -130,6 +141,18 @@ def spike_overlap(spike: npt.ArrayLike, features_per_dim: float) -> FloatArray:
     For θ > χ_p^{-1/2} the outlier is at λ = (1 + θ)(χ_p + 1/θ). The vector w = W e perturbs a Marchenko–Pastur
     matrix of resolvent G by rank one, (1 + θ)χ_p G(λ) = 1, and its overlap is G²/(−G') = 1 − 1/(χ_p θ²).
 
+    Parameters
+    ----------
+    spike : array-like
+        θ.
+    features_per_dim : float
+        χ_p.
+
+    Returns
+    -------
+    array
+        The squared overlap; 0 below the transition.
+
     Examples
     --------
     >>> spike_overlap([0.5, 1.0, 10.0], features_per_dim=2.0).round(3)
@@ -144,7 +167,19 @@ def spike_overlap(spike: npt.ArrayLike, features_per_dim: float) -> FloatArray:
 
 @dataclass(frozen=True)
 class Overlaps:
-    """Root-mean-square overlaps of the projected centroids with the top eigenvectors, (n_times, C)."""
+    """Root-mean-square overlaps of the projected centroids with the top eigenvectors, (n_times, C).
+
+    Attributes
+    ----------
+    times : array of shape (n_times,)
+        The diffusion times.
+    theory : array of shape (n_times, C)
+        The overlaps for N → ∞.
+    simulation : array of shape (n_times, C), optional
+        Their means over instances.
+    simulation_spread : array of shape (n_times, C), optional
+        Their standard deviations over instances.
+    """
 
     times: FloatArray
     theory: FloatArray
@@ -167,11 +202,34 @@ def centroid_overlaps(
 
     Parameters
     ----------
-    mixture, dimension, features_per_dim : the model
-    times : diffusion times t
-    samples_per_dim, n_instances : with n_instances > 0 the equivalent matrix of Eq 50 is drawn that often for
-        each t and its top eigenvectors, one per direction of the centroids, are computed
-    activation, random_state : for the simulation
+    mixture : ClassMixture
+        The classes.
+    times : array-like
+        The diffusion times t.
+    dimension : int
+        N.
+    features_per_dim : float
+        χ_p.
+    samples_per_dim : float, optional
+        χ_m, for the simulation.
+    n_instances : int
+        How often the equivalent matrix of Eq 50 is drawn for each t, to compute its top eigenvectors, one
+        per direction of the centroids; 0 for the theory alone.
+    activation : callable
+        φ, for the simulation.
+    random_state : int, generator or None
+        The seed of the simulation.
+
+    Returns
+    -------
+    Overlaps
+        The overlaps of theory and, if asked for, of simulation.
+
+    Examples
+    --------
+    >>> mix = ClassMixture([0.5, 0.5], [0.5, 0.5], np.eye(2))
+    >>> centroid_overlaps(mix, [0.1, 5.0], dimension=200, features_per_dim=2.0).theory.shape
+    (2, 2)
     """
     t = np.atleast_1d(check_positive("times", times))
     kappa, along = _spikes(mixture)

@@ -176,13 +176,23 @@ class Spectrum:
 
     Attributes
     ----------
-    grid : λ
-    density : ρ(λ), without the delta peak (Eq 63)
-    feature_density : ρ_Ω(λ), the density weighted by the eigenvectors' part in data space: (n,) with mass one
-        for centered classes, (n, C, C) with the slopes γ_c γ_c' inside (Eq 135) for extensive centroids
-    resolvent, feature_resolvent : g(λ + i0) and g_Ω(λ + i0)
-    status : a :class:`~equipoise._core.solution.Status` per point
-    delta_peak, delta_mass : position and weight of the delta peak, if there is one
+    grid : array of shape (n,)
+        λ.
+    density : array of shape (n,)
+        ρ(λ), without the delta peak (Eq 63).
+    feature_density : array
+        ρ_Ω(λ), the density weighted by the eigenvectors' part in data space: (n,) with mass one for
+        centered classes, (n, C, C) with the slopes γ_c γ_c' inside (Eq 135) for extensive centroids.
+    resolvent : array of complex
+        g(λ + i0).
+    feature_resolvent : array of complex
+        g_Ω(λ + i0).
+    status : array of Status
+        How the solver ended at each point.
+    delta_peak : float or None
+        The position of the delta peak, if there is one.
+    delta_mass : float
+        Its weight.
     """
 
     grid: FloatArray
@@ -196,6 +206,7 @@ class Spectrum:
 
     @property
     def converged(self) -> npt.NDArray[np.bool_]:
+        """Whether each point was solved."""
         return np.asarray(self.status == Status.CONVERGED)
 
 
