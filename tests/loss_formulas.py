@@ -1,6 +1,6 @@
 """Every loss as its paper prints it, sample by sample, and a table of how far ours lie from that.
 
-``python tests/loss_formulas.py`` writes docs/losses-agreement.md. Nothing of the package is used for the formulas.
+``python tests/loss_formulas.py`` writes docs/explanation/losses-agreement.md. Nothing of the package is used for the formulas.
 """
 
 from __future__ import annotations
@@ -252,6 +252,6 @@ def page() -> str:
 
 
 if __name__ == "__main__":
-    target = Path(__file__).parents[1] / "docs" / "losses-agreement.md"
+    target = Path(__file__).parents[1] / "docs" / "explanation" / "losses-agreement.md"
     target.write_text(page(), encoding="utf-8")
     print(target)
