@@ -1,6 +1,6 @@
 """Every loss as its paper prints it, sample by sample, and a table of how far ours lie from that.
 
-``python tests/loss_formulas.py`` writes docs/explanation/losses-agreement.md. Nothing of the package is used for the formulas.
+``python tests/loss_formulas.py`` writes docs/explanation/losses-agreement.md. The formulas use nothing of the package.
 """
 
 from __future__ import annotations
