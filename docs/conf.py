@@ -146,19 +146,22 @@ def public_names(module_name: str) -> list[str]:
 
 def write_reference() -> None:
     """One page a package, listing every exported name; autosummary then writes one page a name."""
-    folder = HERE / "reference"
+    folder, known = HERE / "reference", set()
     for module_name, title in REFERENCE.items():
         names = public_names(module_name)
         lines = [f"``{module_name}``", "=" * (len(module_name) + 4), "", f"{title}.", ""]
         lines += [f".. currentmodule:: {module_name}", "", ".. autosummary::"]
         if module_name == "equipoise":  # its names have their pages where they come from
-            names = [
-                f"~{home}.{name}" for name, home in importlib.import_module("equipoise")._FUNCTIONS.items()
-            ]
+            homes = importlib.import_module("equipoise")._FUNCTIONS
+            names = [f"~{home}.{name}" for name, home in homes.items()]
         else:
             lines += ["   :toctree: generated"]
+            known |= {f"{module_name}.{name}" for name in names}
         text = "\n".join([*lines, "", *(f"   {name}" for name in names), ""])
         _write_if_changed(folder / f"{module_name}.rst", text)
+    for page in (folder / "generated").glob("*.rst"):
+        if page.stem not in known:  # of a name that is no longer exported
+            page.unlink()
 
 
 def write_results() -> None:

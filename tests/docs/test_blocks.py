@@ -79,3 +79,13 @@ def test_links_lead_to_files(page):
     text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
     for link in re.findall(r"\]\((?!https?:|#|/)([^)#\s]+)", text):
         assert (page.parent / link).exists(), f"{page.name} leads to {link}, which is not there"
+
+
+def test_commands_that_prove_an_error_select_tests():
+    text = (ROOT / "docs/explanation/errors.md").read_text("utf-8")
+    found = re.findall(r"`pytest (\S+) -k \"?([\w ]+)\"?`", text)
+    assert len(found) > 5
+    for path, words in found:
+        names = re.findall(r"def (test_\w+)", (ROOT / path).read_text("utf-8"))
+        for word in words.split(" or "):
+            assert any(word in name for name in names), f"{path} has no test with {word!r} in its name"

@@ -12,8 +12,8 @@ from scipy import stats
 
 from equipoise._core.checks import IntArray, check_array, check_choice, check_fraction, check_same_length
 from equipoise.datasets.labeled_images import LabeledImages, Pixels
-from equipoise.generative.clock import Estimate
 from equipoise.generative.memorization import Neighbors, nearest_two
+from equipoise.report import Interval
 
 FEWEST = 10  # samples of a class below which nothing is said of it
 _BASELINE = 1000  # training images of a class that the baseline looks at
@@ -47,8 +47,8 @@ class ClassAudit:
     n_training: int
     n_samples: int
     copies: int
-    fraction: Estimate
-    baseline: Estimate
+    fraction: Interval
+    baseline: Interval
     reproduced: int
 
     @property
@@ -156,7 +156,7 @@ class CopyAudit:
         return sentences
 
 
-def _share(estimate: Estimate) -> str:
+def _share(estimate: Interval) -> str:
     return f"{estimate.value:.0%} ({estimate.low:.0%} to {estimate.high:.0%})"
 
 
@@ -316,17 +316,17 @@ def _codes(
     return told(torch.from_numpy(samples)), f"a classifier of balanced accuracy {told.balanced_accuracy:.1%}"
 
 
-def _proportion(copies: int, n: int, confidence: float) -> Estimate:
+def _proportion(copies: int, n: int, confidence: float) -> Interval:
     """A share with its exact (Clopper–Pearson) interval; 0 of 50 is "at most 7 %", not "none"."""
     if n == 0:
-        return Estimate(float("nan"), 0.0, 1.0)
+        return Interval(float("nan"), 0.0, 1.0)
     ends = stats.binomtest(int(copies), int(n)).proportion_ci(confidence, method="exact")
-    return Estimate(float(copies / n), float(ends.low), float(ends.high))
+    return Interval(float(copies / n), float(ends.low), float(ends.high))
 
 
 def _baseline(
     training: LabeledImages, code: int, threshold: float, second: str, confidence: float, seed: int
-) -> Estimate:
+) -> Interval:
     """How many training images of a class pass for copies of another one."""
     rows = np.flatnonzero(training.codes == code)
     if len(training.images) < 3 or (second == "class" and len(rows) < 3):
