@@ -150,12 +150,12 @@ def write_reference() -> None:
     for module_name, title in REFERENCE.items():
         names = public_names(module_name)
         lines = [f"``{module_name}``", "=" * (len(module_name) + 4), "", f"{title}.", ""]
-        lines += [f".. currentmodule:: {module_name}", "", ".. autosummary::"]
         if module_name == "equipoise":  # its names have their pages where they come from
+            lines += [".. autosummary::"]
             homes = importlib.import_module("equipoise")._FUNCTIONS
             names = [f"~{home}.{name}" for name, home in homes.items()]
         else:
-            lines += ["   :toctree: generated"]
+            lines += [f".. currentmodule:: {module_name}", "", ".. autosummary::", "   :toctree: generated"]
             known |= {f"{module_name}.{name}" for name in names}
         text = "\n".join([*lines, "", *(f"   {name}" for name in names), ""])
         _write_if_changed(folder / f"{module_name}.rst", text)
