@@ -23,7 +23,9 @@ SHAPES = [(400, 0.1, 0.5), (400, 0.1, 1.5), (1500, 0.04, 0.5), (1500, 0.04, 1.5)
 def mixed_table(seed: int, n: int = 600) -> tuple[pd.DataFrame, np.ndarray]:
     """Numbers and a category, labels from a logistic model: logistic regression is right about every group."""
     rng = np.random.default_rng(seed)
-    frame = pd.DataFrame(rng.normal(size=(n, 3)), columns=list("abc")).assign(site=rng.choice(list("ABCD"), n))
+    frame = pd.DataFrame(rng.normal(size=(n, 3)), columns=list("abc")).assign(
+        site=rng.choice(list("ABCD"), n)
+    )
     chance = 1 / (1 + np.exp(-(2.5 * frame["a"] + 0.7 * frame["b"] - 2.5)))
     return frame, (rng.random(n) < chance).astype(int)
 

@@ -198,6 +198,7 @@ FORMATS = {
     "advisor": _advisor("lightgbm+logistic"),
     "advisor with CatBoost": _advisor("catboost"),
     "advisor with forests": _advisor("extra-trees"),
+    "logistic advisor": _advisor(QUICK),
     "retune": Format(_retune, advisor_answer),
     "report": Format(_report, _report_answer),
     "store": Format(_store, _store_answer),

@@ -10,6 +10,8 @@ import os
 import sys
 import tempfile
 import time
+import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,16 @@ def save(place: Path, value: int) -> None:
     with sealing(place) as temporary:
         for number in range(SIZE):
             (temporary / f"{number}.txt").write_text(str(value))
+
+
+def end_after(work: Callable[[], Any]) -> None:
+    """In a child: it must not come back to the folders that its parent removes."""
+    try:
+        work()
+        os._exit(0)
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
 
 
 def write_for(seconds: float, place: Path, first: int) -> None:
@@ -60,9 +72,7 @@ def rivals(name: str, times: int, home: Path) -> dict[str, Any]:
     for version in (0, 1):
         children.append(os.fork())
         if not children[-1]:
-            for _ in range(times):
-                kind.save(home / "x", version)
-            os._exit(0)
+            end_after(lambda version=version: [kind.save(home / "x", version) for _ in range(times)])
     ended = [os.WEXITSTATUS(os.waitpid(child, 0)[1]) for child in children]
     wrong = [f"a writer ended with {code}" for code in ended if code]
     if kind.answer(home / "x") not in known:
@@ -87,13 +97,10 @@ if __name__ == "__main__":
         for first in (1, 2):
             children.append(os.fork())
             if not children[-1]:
-                write_for(seconds, place, first)
-                os._exit(0)
+                end_after(lambda first=first: write_for(seconds, place, first))
         other = os.fork()
         if not other:
-            reads, wrong = read_for(seconds, place)
-            Path(home, "other.json").write_text(json.dumps([reads, wrong]))
-            os._exit(0)
+            end_after(lambda: Path(home, "other.json").write_text(json.dumps(read_for(seconds, place))))
         reads, wrong = read_for(seconds, place)
         ended = [os.WEXITSTATUS(os.waitpid(child, 0)[1]) for child in (*children, other)]
         more, errors = json.loads(Path(home, "other.json").read_text())

@@ -14,7 +14,7 @@ from equipoise.theory.anomaly import (
     tail_or_group,
 )
 from equipoise.theory.effective_number import class_factor
-from equipoise.theory.mixing import loss_variance
+from equipoise.theory.mixing import loss_variance, risk_variance
 
 NAN = float("nan")
 
@@ -31,6 +31,8 @@ NAN = float("nan")
         (lambda: extrapolate([1, 2], [1, 1], [0, 1]), "errors must be positive"),
         (lambda: loss_variance([1, 2], NAN), "loss_at_mean must be finite"),
         (lambda: loss_variance([1, 2], [1, 2]), "loss_at_mean must be one number"),
+        (lambda: risk_variance(np.sum, np.zeros((0, 2)), np.sum, n_rows=4), "points must not be empty"),
+        (lambda: risk_variance(np.sum, [[NAN]], np.sum), "points must be finite"),
         (lambda: class_factor([1, NAN], [1, 1]), "mean_scatter must be finite"),
         (lambda: class_factor([1, 2], [1]), "vectors of one length"),
         (lambda: class_factor([1, 2], [0, 0]), "weights must not all be zero"),
@@ -45,6 +47,11 @@ NAN = float("nan")
 def test_a_bad_argument_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_what_must_be_called_is_a_function():
+    with pytest.raises(TypeError, match="weights must be a function"):
+        risk_variance(np.sum, [[1.0]], 0.5)
 
 
 def test_lists_and_frames_are_tables_too():

@@ -52,7 +52,7 @@ def place(tmp_path_factory) -> Path:
     (folder / "bad.parquet").write_bytes(b"PAR1" + bytes(64) + b"PAR1")
     (folder / "folder").mkdir()
     for name in ("model", "damaged"):
-        FORMATS["advisor"].save(folder / name, 0)
+        FORMATS["logistic advisor"].save(folder / name, 0)
     (folder / "damaged" / "advisor.json").write_text("{")
     np.savez(folder / "arrays.npz", X=np.eye(3), y=np.arange(3))
     return folder
@@ -95,7 +95,7 @@ def fuzz(examples: int, place: Path) -> int:
 
 
 def test_odd_command_lines(place, tally):
-    tries = fuzz(60, place)
+    tries = fuzz(40, place)
     tally("odd command lines", tries, tries)
 
 

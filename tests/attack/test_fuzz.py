@@ -120,7 +120,7 @@ def fuzz(function: Any, examples: int, tally: Callable[[str, int, int], None]) -
 
 @pytest.mark.parametrize("function", functions(), ids=lambda f: f"{f.__module__}.{f.__name__}")
 def test_odd_arguments(function, tally):
-    fuzz(function, 5, tally)
+    fuzz(function, 3, tally)
 
 
 @pytest.mark.slow

@@ -286,7 +286,7 @@ def test_penalty_of_a_linear_critic_is_known():
     assert float(penalty) == pytest.approx((5 - 1) ** 2)
 
 
-def test_average_is_the_formula_and_worn_between_epochs():
+def test_the_average_is_worn_between_epochs_and_leaves_out_what_it_should():
     seen = []
 
     class Look(ExponentialAverage):

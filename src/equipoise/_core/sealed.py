@@ -57,8 +57,20 @@ def sealing(folder: PathLike) -> Iterator[Path]:
 def check_replaceable(folder: PathLike) -> None:
     """Refuse to save over anything but an empty or a sealed folder."""
     target = Path(folder)
-    if target.is_dir() and not (target / SEAL).is_file() and any(target.iterdir()):
-        raise FileExistsError(f"{target} holds files that Equipoise did not save: choose another folder")
+    seen = None
+    while (foreign := _foreign_folder(target)) is not None:
+        if foreign == seen:  # twice the same: it is no folder that another save has just taken away
+            raise FileExistsError(f"{target} holds files that Equipoise did not save: choose another folder")
+        seen = foreign
+
+
+def _foreign_folder(target: Path) -> int | None:
+    """Which folder it is, if it holds files and no seal."""
+    try:
+        inode, names = target.stat().st_ino, os.listdir(target)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return inode if names and SEAL not in names else None
 
 
 def open_sealed(folder: PathLike | SealedFolder) -> SealedFolder:

@@ -15,7 +15,7 @@ from equipoise.advisor.model import versions
 from equipoise.advisor.reasons import Reasons
 from equipoise.advisor.search import TOO_SHORT
 from equipoise.advisor.verdict import ALWAYS, ENSEMBLE, NEVER
-from equipoise.datasets import Table as DataTable
+from equipoise.datasets import DataTable
 from equipoise.diagnosis import Diagnosis
 from equipoise.metrics import DecisionFigure, reliability_curve
 from equipoise.report import (

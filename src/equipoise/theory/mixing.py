@@ -345,6 +345,9 @@ def risk_variance(
     z = check_array("points", points)
     if z.ndim != 2:
         raise ValueError(f"points must be a table, got the shape {z.shape}")
+    for name, function in (("loss", loss), ("weights", weights)):
+        if not callable(function):
+            raise TypeError(f"{name} must be a function, got {function!r}")
     t = check_integer("n_mixed", n_mixed, low=2)
     wanted = check_integer("n_rows", len(z) if n_rows is None else n_rows, low=1)
     groups = -(-wanted // t)
