@@ -88,7 +88,8 @@ def study_report(store: Store, study: Mapping[str, Any], spec: Spec | None = Non
     ]
     title, reference = (spec.title, spec.reference) if spec else (study["title"], study["reference"])
     blocks = list(sections[0].blocks)
-    own = blocks.pop(0) if blocks and isinstance(blocks[0], Headline) else None
+    own = blocks[0] if blocks and isinstance(blocks[0], Headline) else None
+    blocks = blocks[own is not None :]
     if own is not None and own.parts:  # the study's own page has said it all
         first = own
     else:
