@@ -88,11 +88,13 @@ def study_report(store: Store, study: Mapping[str, Any], spec: Spec | None = Non
     ]
     title, reference = (spec.title, spec.reference) if spec else (study["title"], study["reference"])
     blocks = list(sections[0].blocks)
-    own = blocks[0] if blocks and isinstance(blocks[0], Headline) else Headline("")
-    if own.claim:
-        blocks.pop(0)
-    best = scores[0] if scores else None
-    first = own if own.parts else _first_screen(title, reference, best, records, own.claim)
+    own = blocks[0] if blocks and isinstance(blocks[0], Headline) else None
+    blocks = blocks[own is not None :]
+    if own is not None and own.parts:  # the study's own page has said it all
+        first = own
+    else:
+        claim = own.claim if own is not None else ""
+        first = _first_screen(title, reference, scores[0] if scores else None, records, claim)
     sections[0] = replace(sections[0], blocks=[first, *_cautions(spec, records, whole, frame), *blocks])
     subtitle = " ".join(filter(None, [reference and f"After {reference}.", _size(study)]))
     return Report(title, sections, subtitle=subtitle, footer=_versions(records))
