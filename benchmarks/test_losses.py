@@ -18,16 +18,16 @@ from equipoise.losses import get_loss
 WIDTH = 64
 LIMITS = {
     (4096, 1000): {
-        "vs": 1.7, "logit_adjusted": 1.5, "ldam": 1.5, "class_balanced": 1.5, "focal": 1.5, "nenum": 3.5,
-        "kps": 2.5, "lpl": 2.8,
+        "vs": 1.7, "logit_adjusted": 1.5, "ldam": 1.5, "class_balanced": 1.5, "focal": 1.5, "nenum": 3.0,
+        "kps": 2.0, "lpl": 2.9,
     },
     (128, 10): {
-        "ce": 1.7, "logit_adjusted": 2.2, "class_balanced": 2.2, "vs": 2.9, "ldam": 3.3, "kps": 3.2, "focal": 3.5,
-        "nenum": 4.2, "isda": 13.0, "combined": 15.0,
+        "ce": 1.7, "logit_adjusted": 2.1, "class_balanced": 2.2, "vs": 2.8, "ldam": 2.8, "kps": 3.0, "focal": 3.1,
+        "nenum": 3.8, "isda": 11.0, "combined": 12.0,
     },
-    (128, 10_000): {"logit_adjusted": 1.6, "nenum": 5.0, "combined": 12.0},
+    (128, 10_000): {"logit_adjusted": 1.6, "nenum": 2.5, "combined": 10.0},
 }  # fmt: skip
-ROUNDS = {4096: 15, 128: 60}
+ROUNDS = {4096: 15, 128: 400}
 CASES = [(*size, name, limit) for size, limits in LIMITS.items() for name, limit in limits.items()]
 
 

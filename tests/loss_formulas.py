@@ -1,6 +1,7 @@
 """Every loss as its paper prints it, sample by sample, and a table of how far ours lie from that.
 
-``python tests/loss_formulas.py`` writes docs/losses-agreement.md. Nothing of the package is used for the formulas.
+``python tests/loss_formulas.py`` writes docs/explanation/losses-agreement.md. The formulas use nothing of the
+package.
 """
 
 from __future__ import annotations
@@ -172,7 +173,7 @@ CASES: list[tuple[str, str, dict[str, Any], Callable[[Sample], Tensor], str]] = 
     ("focal", "focal", {"gamma": 2}, focal, "−(1 − p_y)² log p_y, Lin et al. 2017"),
     ("Poly-1", "poly", {"epsilon": 2.0}, poly, "−log p_y + ε(1 − p_y), Leng et al. 2022"),
     ("class-balanced", "cb", {"beta": 0.999}, class_balanced, "(1−β)/(1−β^n_y) · −log p_y, Cui et al. 2019"),
-    ("class-balanced focal", "cb", {"beta": 0.999, "gamma": 0.5}, class_balanced_focal, "the same of the focal loss, Cui et al. 2019"),
+    ("class-balanced focal", "cb", {"beta": 0.999, "gamma": 0.5}, class_balanced_focal, "of the focal loss, ibid."),
     ("logit adjustment", "la", {}, logit_adjusted, "z_c + log π_c, Menon et al. 2021"),
     ("vector scaling", "vs", {}, vector_scaling, "(n_c/n_max)^γ z_c + τ log π_c, Kini et al. 2021"),
     ("LDAM", "ldam", {}, ldam, "z_y − s m_y, m ∝ n^(−1/4), Cao et al. 2019"),
@@ -225,33 +226,36 @@ def _apart(ours: Tensor, theirs: Tensor) -> float:
     return float((ours - theirs).abs().max() / theirs.abs().max())
 
 
+_INTRODUCTION = f"""# Losses beside their papers' formulas
+
+The largest difference between a loss of `equipoise.losses` and the formula of its paper, written anew sample by
+sample in `tests/loss_formulas.py`, in double precision: {N} samples of {C} classes that have
+{", ".join(map(str, COUNTS))} training samples. Values are of single samples; derivatives are by features and head
+weights, of a random combination of all samples. Differences are divided by the largest value. Constants such as
+class weights are kept in single precision, which is where differences of 1e-8 come from. Made by
+`python tests/loss_formulas.py`; `tests/agreement/test_losses.py` holds all of them below 1e-6.
+
+| loss | call | formula | largest difference of a value | of a derivative |
+|---|---|---|---|---|
+"""
+_END = """
+Not in the table: `DisturbLabelLoss` is cross-entropy with labels drawn anew (`tests/losses/test_formulas.py` counts
+them); the gradients of the losses learned on a meta set are compared with a double backward and with differences in
+`tests/training/test_bilevel.py`.
+"""
+
+
 def page() -> str:
     """The table as Markdown."""
-    lines = [
-        "# Losses beside their papers' formulas",
-        "",
-        "The largest difference between a loss of `equipoise.losses` and the formula of its paper, written anew sample by sample in",
-        f"`tests/loss_formulas.py`, in double precision: {N} samples of {C} classes with {', '.join(map(str, COUNTS))} training samples.",
-        "Values are of single samples; gradients are by features and head weights, of a random combination of all samples; differences are divided by the",
-        "largest value. Constants such as class weights are kept in single precision, which is where differences of 1e-8 come from. Made by `python tests/loss_formulas.py`; the test",
-        "`tests/agreement/test_losses.py` holds all of them below 1e-6.",
-        "",
-        "| loss | call | formula | largest difference of a value | of a derivative |",
-        "|---|---|---|---|---|",
-    ]
+    rows = ""
     for title, name, params, formula, source in CASES:
         value, steep = differences(name, params, formula)
         call = f'get_loss("{name}", counts' + "".join(f", {k}={v}" for k, v in params.items()) + ")"
-        lines.append(f"| {title} | `{call}` | {source} | {value:.0e} | {steep:.0e} |")
-    lines += [
-        "",
-        "Not in the table: `DisturbLabelLoss` is cross-entropy with labels drawn anew (`tests/losses/test_formulas.py` counts them); the gradients of the",
-        "losses learned on a meta set are compared with a double backward and with differences in `tests/training/test_bilevel.py`.",
-    ]
-    return "\n".join(lines) + "\n"
+        rows += f"| {title} | `{call}` | {source} | {value:.0e} | {steep:.0e} |\n"
+    return _INTRODUCTION + rows + _END
 
 
 if __name__ == "__main__":
-    target = Path(__file__).parents[1] / "docs" / "losses-agreement.md"
+    target = Path(__file__).parents[1] / "docs" / "explanation" / "losses-agreement.md"
     target.write_text(page(), encoding="utf-8")
     print(target)

@@ -8,16 +8,10 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from equipoise.generative.gap_figures import (
-    DESCRIPTORS,
-    agreement,
-    plot_gap_against,
-    plot_gap_by_share,
-    plot_prediction,
-)
 from equipoise.report import Block, Headline, Note, Picture, Section, Table, Text
 from equipoise.studies import Spec
 
+from .gap_figures import DESCRIPTORS, agreement, plot_gap_against, plot_gap_by_share, plot_prediction
 from .pictures import curves_picture, distances_picture, gallery_pictures
 
 _THRESHOLDS = {"": "1/3", "_sixth": "1/6", "_twelfth": "1/12"}

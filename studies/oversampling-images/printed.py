@@ -23,7 +23,7 @@ def printed_acsa() -> pd.DataFrame:
     return pd.DataFrame(rows, index=METHODS).T
 
 
-def shaffer_from_print(scores: pd.DataFrame) -> pd.Series[float]:
+def shaffer(scores: pd.DataFrame) -> pd.Series[float]:
     """The adjusted p-value of each rival against the paper's method."""
     from equipoise.metrics.significance import pairwise
 

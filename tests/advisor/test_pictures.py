@@ -10,7 +10,7 @@ from sklearn.metrics import average_precision_score
 
 from equipoise import load
 from equipoise.advisor import Advisor
-from equipoise.datasets import Table
+from equipoise.datasets import DataTable
 
 
 def stripes(n: int, seed: int, size: int = 16) -> tuple[np.ndarray, np.ndarray]:
@@ -24,7 +24,7 @@ def stripes(n: int, seed: int, size: int = 16) -> tuple[np.ndarray, np.ndarray]:
 
 def test_pictures_are_judged_by_features_and_survive_saving(tmp_path: Path) -> None:
     X, y = stripes(240, 0)
-    table = replace(Table.from_arrays(X, y), image_shape=(16, 16, 1))
+    table = replace(DataTable.from_arrays(X, y), image_shape=(16, 16, 1))
     advisor = Advisor(treatments=["lightgbm", "logistic"], trials=0, budget=60, verbose=False).fit_table(
         table
     )

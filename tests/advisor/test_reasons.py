@@ -6,10 +6,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from equipoise._core.random import as_generator, derive_seed
 from equipoise.advisor import Advisor
+from equipoise.advisor._held_out import HeldOutModel, RowSample
 from equipoise.advisor.page import build_report
-from equipoise.advisor.reasons import bad_slices, find_reasons
-from equipoise.datasets import Table
+from equipoise.advisor.reasons import (
+    DONORS,
+    bad_slices,
+    find_reasons,
+    shapley_values,
+    worst_errors,
+)
+from equipoise.datasets import DataTable
 
 
 def table(seed=0, n=1200, reversed_site=False):
@@ -60,9 +68,27 @@ def test_the_worst_errors_are_errors_and_their_reasons_would_help(found):
         assert error.reasons is not None
         for reason in error.reasons:
             assert reason.value == X[reason.column][error.row]
-            assert reason.otherwise > error.probability
+            assert reason.lowers > 0
     missed = [e for e in found.errors if e.truth == 1]
     assert missed[0].reasons[0].column == "signal"
+
+
+def test_the_shares_of_all_columns_add_up_to_what_sets_a_row_apart():
+    advisor = fitted(*table(n=300))
+    model, sample = HeldOutModel(advisor), RowSample.of(advisor, 200, 0)
+    errors = worst_errors(advisor, 1)[:2]
+    probability, shares = shapley_values(model, sample, errors, [0, 1, 2, 3], seed=0)
+    again = shapley_values(model, sample, errors, [3, 2, 1, 0], seed=0)
+    donors = as_generator(derive_seed(0, "donors")).choice(len(sample), DONORS, p=sample.weight)
+    usual = [
+        model.proba(advisor.compared_.rows(advisor.judged_[sample.kept[donors]]), np.full(DONORS, e.fold))[
+            :, e.truth
+        ]
+        for e in errors
+    ]
+    np.testing.assert_allclose(shares.sum(axis=1), probability - np.mean(usual, axis=1), atol=1e-9)
+    np.testing.assert_allclose(again[1].sum(axis=1), shares.sum(axis=1), atol=1e-9)
+    assert (np.abs(shares[:, 1]) > np.abs(shares[:, 0])).all()  # the signal against nothing
 
 
 def test_a_planted_bad_slice_is_found():
@@ -105,7 +131,7 @@ def test_judged_on_the_future_the_models_of_the_past_are_asked():
 def test_misjudged_pictures_are_shown():
     rng = np.random.default_rng(0)
     X, y = rng.random((120, 16)), np.arange(120) % 3 == 0
-    rows = Table.from_arrays(X, y.astype(int))
+    rows = DataTable.from_arrays(X, y.astype(int))
     from dataclasses import replace
 
     pictures = replace(rows, image_shape=(4, 4, 1))
@@ -163,3 +189,10 @@ def test_a_label_of_ten_thousand_letters_leaves_a_page():
     page, _ = written(X, np.where(y == 1, "<b>" + "x" * 10_000, "no"))
     assert "<b>xxx" not in page
     assert page.count("x" * 10_000) <= 4
+
+
+def test_the_table_of_figures_calls_a_class_by_its_label():
+    from equipoise.advisor.page import _figure_name
+
+    assert _figure_name("recall of class 1", ["ripe", "rotten"]) == "recall of “rotten”"
+    assert _figure_name("macro_f1", ["ripe", "rotten"]) == "macro F1"

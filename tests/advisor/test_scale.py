@@ -269,10 +269,10 @@ def test_a_cluster_boosts_on_parts_though_workers_are_killed(tmp_path, cluster, 
 
 def test_a_short_budget_compares_on_fewer_rows():
     from equipoise.advisor.budget import Budget
-    from equipoise.datasets import Table
+    from equipoise.datasets import DataTable
 
     y = np.zeros(300_000, dtype=np.int64)
     y[:3] = 1
-    large = Table.from_arrays(np.zeros((len(y), 1), dtype=np.float32), y)
+    large = DataTable.from_arrays(np.zeros((len(y), 1), dtype=np.float32), y)
     assert [module._most_compared(large, Budget(s)) for s in (1, 300, 3600)] == [50_000, 120_000, 200_000]
     assert module._most_compared(large.take(np.arange(100_000)), Budget(1)) == 100_000

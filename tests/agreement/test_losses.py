@@ -25,5 +25,6 @@ def test_the_table_has_every_loss():
     covered = {type(get_loss(case[1], COUNTS, **case[2])) for case in CASES}
     missing = {kind.__name__ for kind in available_losses().values()} - {kind.__name__ for kind in covered}
     assert missing == {"DisturbLabelLoss"}
-    written = Path(__file__).parents[2].joinpath("docs", "losses-agreement.md").read_text(encoding="utf-8")
+    made = Path(__file__).parents[2] / "docs" / "explanation" / "losses-agreement.md"
+    written = made.read_text(encoding="utf-8")
     assert all(f"| {case[0]} | `get_loss(" in written for case in CASES)

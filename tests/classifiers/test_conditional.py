@@ -11,6 +11,7 @@ from sklearn.metrics import average_precision_score, get_scorer
 from sklearn.model_selection import GridSearchCV
 
 from equipoise.classifiers import ConditionalClassifier, NeuralClassifier, plot_map
+from equipoise.classifiers._lambda_search import default_of
 from equipoise.classifiers.regression import ConditionalRegressor, errors_by_target
 from equipoise.losses import get_loss
 from equipoise.losses.functional import balanced_mse
@@ -65,6 +66,11 @@ def test_draws_follow_the_seed_and_the_law(law):
     assert from_dict(to_dict(law)) == law
     u = (np.arange(2000) + 0.5) / 2000
     assert values.mean() == pytest.approx(law.quantile(u).mean(), abs=4 * values.std() / 60 + 1e-9)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=repr)
+def test_where_nobody_chose_lambda_is_as_likely_above_as_below(law):
+    assert law.cdf(default_of(law)) == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(
@@ -251,7 +257,9 @@ def test_grid_search_over_distributions():
     X, y = data(240)
     grid = {"distribution": [{"tau": Linear(0, 3, 0)}, {"tau": Linear(1, 4, 1 / 3)}]}
     search = GridSearchCV(small(loss="la"), grid, cv=2, scoring="average_precision").fit(X, y)
-    assert search.best_params_["distribution"] in grid["distribution"]
+    assert search.best_estimator_.distribution_["tau"] == search.best_params_["distribution"]["tau"]
+    first, second = search.cv_results_["mean_test_score"]
+    assert first != second  # each candidate was trained over its own distribution
 
 
 def test_outside_the_range_warns_and_still_answers(fitted):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -74,6 +76,22 @@ def test_trained_probabilities_are_calibrated_at_every_lambda(loss, laws, asked)
         assert expected_calibration_error(y, proba) <= 0.004, values
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("loss", "laws"),
+    [("vs", {"gamma": Uniform(0, 0.3), "tau": Uniform(0, 2)}), ("focal", {"phi": Uniform(0, 3)})],
+    ids=["vs", "focal"],
+)
+def test_what_a_trained_network_misses_at_the_ends_of_the_range_is_too_few_rows(loss, laws):
+    """The links are exact (tests/losses/test_links.py): with three times the rows the ends hold the bound too."""
+    clf = fitted(loss, share=0.01, n=60_000, distribution=laws)
+    X, y, _ = gaussians(60_000, 0.01, seed=3)
+    ends = itertools.product(*([law.low, (law.low + law.high) / 2, law.high] for law in laws.values()))
+    for values in ends:
+        proba = clf.predict_proba(X, dict(zip(laws, values, strict=True)))[:, 1]
+        assert expected_calibration_error(y, proba) <= 0.0025, values
+
+
 @pytest.mark.parametrize("loss", [{"loss": "focal"}, {"loss": "vs", "loss_params": {"gamma": 0.3}}], ids=str)
 def test_the_plain_network_is_calibrated_too(loss):
     X, y, _ = gaussians(20_000, 0.01)
@@ -96,7 +114,7 @@ def test_a_promised_recall_holds_on_new_rows(model):
         rows = np.r_[random.choice(positives, 45), random.choice(others, 500)]
         model.tune(X_all[rows], y_all[rows], recall=0.9, params=grid)
         kept += (model.predict(X_all[positives]) == 1).mean() >= 0.9
-    assert kept / draws >= 0.88
+    assert kept / draws >= 0.9
     rows = np.r_[positives[:20], others[:500]]
     with pytest.raises(UnmetWish, match=r"cannot be promised from 20 held-out positives: .* 0\.861"):
         model.tune(X_all[rows], y_all[rows], recall=0.9)

@@ -16,9 +16,15 @@ def test_every_figure_has_a_caption():
 
 
 def test_unknown_model_is_refused(capsys):
-    with pytest.raises(SystemExit) as ended:
-        main(["theory", "no-such-model"])
-    assert ended.value.code == 2
+    assert main(["theory", "no-such-model"]) == 2
+    assert "MODEL must be one of 'anomaly', 'diffusion', 'effective_number'" in capsys.readouterr().err
+
+
+def test_without_the_studies_the_command_says_where_the_figures_are(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("EQUIPOISE_STUDIES")
+    assert main(["theory", "anomaly", "--list"]) == 2
+    assert "run this command in a clone of the repository" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("model", models())

@@ -11,12 +11,12 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
-from equipoise.datasets import Table
+from equipoise.datasets import DataTable
 from equipoise.datasets.encoding import MOST_CODED, DateParts, ScaledNumbers, TableEncoder
 
 
 @pytest.fixture
-def mixed() -> Table:
+def mixed() -> DataTable:
     rng = np.random.default_rng(0)
     n = 300
     y = (np.arange(n) % 5 == 0).astype(int)
@@ -28,7 +28,7 @@ def mixed() -> Table:
         "note": [f"{prose[1 - label]} {i}" for i, label in enumerate(y)],
         "when": pd.Timestamp("2021-03-01") + pd.to_timedelta(rng.integers(0, 500 * 24, n), unit="h"),
     })  # fmt: skip
-    return Table.from_arrays(frame, y)
+    return DataTable.from_arrays(frame, y)
 
 
 def test_trees_see_numbers_and_gaps_as_they_are(mixed):
@@ -82,10 +82,10 @@ def test_many_random_categories_do_not_leak_the_label(for_trees):
 
 
 def test_words_and_missingness_can_be_learned_from(mixed):
-    text = Table.from_arrays(mixed.X[["note"]], mixed.y)
+    text = DataTable.from_arrays(mixed.X[["note"]], mixed.y)
     model = make_pipeline(TableEncoder(text.kinds, for_trees=False), LogisticRegression())
     assert cross_val_score(model, text.X, text.y, cv=3).mean() > 0.95
-    gap = Table.from_arrays(
+    gap = DataTable.from_arrays(
         np.where(mixed.y == 1, 3.0, np.nan)[:, None], mixed.y
     )  # filled only for positives
     for learner, trees in ((LogisticRegression(), False), (DecisionTreeClassifier(random_state=0), True)):

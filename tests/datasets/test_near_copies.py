@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
-from equipoise.datasets import Table, describe_near_copies, find_near_copies
+from equipoise.datasets import DataTable, describe_near_copies, find_near_copies
 from equipoise.diagnosis import diagnose
 
 
@@ -31,7 +31,7 @@ def agreement(groups, truth) -> float:
 def test_copies_of_patients_are_found_whole(patients, each, noise):
     X, y, truth = copies(patients, each, noise=noise)
     order = np.random.default_rng(1).permutation(len(y))
-    groups = find_near_copies(Table.from_arrays(X[order], y[order]))
+    groups = find_near_copies(DataTable.from_arrays(X[order], y[order]))
     assert groups is not None
     assert agreement(groups, truth[order]) > 0.98
 
@@ -41,7 +41,7 @@ def test_the_diagnosis_says_it_unless_groups_are_named():
     finding = diagnose(X, y, questions=["duplicates"])["duplicates"]
     assert finding.level == "warning"
     assert "1,200 rows are near-copies of one another, in 150 groups of mostly 8" in finding.answer
-    grouped = diagnose(Table.from_arrays(X, y, groups=patient), questions=["duplicates"])["duplicates"]
+    grouped = diagnose(DataTable.from_arrays(X, y, groups=patient), questions=["duplicates"])["duplicates"]
     assert grouped.level == "good"
 
 
@@ -49,7 +49,7 @@ def test_the_column_that_names_the_groups_is_named():
     X, y, patient = copies(150, 8)
     shuffled = np.random.default_rng(3).permutation(150)[patient]
     frame = pd.DataFrame(X).assign(patient=[f"p{i}" for i in shuffled])
-    table = Table.from_arrays(frame, y)
+    table = DataTable.from_arrays(frame, y)
     groups = find_near_copies(table)
     assert groups is not None
     assert "Column 'patient' tells the groups apart: name it with --group" in describe_near_copies(
@@ -60,7 +60,7 @@ def test_the_column_that_names_the_groups_is_named():
 @pytest.mark.parametrize("load", [load_digits, load_breast_cancer, load_wine, load_iris])
 def test_ordinary_tables_raise_no_alarm(load):
     X, y = load(return_X_y=True)
-    assert find_near_copies(Table.from_arrays(X, y)) is None
+    assert find_near_copies(DataTable.from_arrays(X, y)) is None
 
 
 @pytest.mark.parametrize("columns", [3, 4, 8, 20])
@@ -75,12 +75,12 @@ def test_made_tables_raise_no_alarm(columns, shape):
             X += 10 * rng.normal(size=(8, columns))[rng.integers(0, 8, 800)]
         elif shape == "walk":
             X = np.cumsum(X, axis=0)
-        assert find_near_copies(Table.from_arrays(X, np.arange(800) % 2)) is None
+        assert find_near_copies(DataTable.from_arrays(X, np.arange(800) % 2)) is None
 
 
 def test_a_large_table_is_searched_in_part_and_grouped_as_a_whole():
     X, y, truth = copies(10_000, 3, noise=0.03)
-    groups = find_near_copies(Table.from_arrays(X, y))
+    groups = find_near_copies(DataTable.from_arrays(X, y))
     assert groups is not None
     assert agreement(groups, truth) > 0.97
 
@@ -89,15 +89,15 @@ def test_exact_copies_of_rich_rows_are_found_and_equal_coarse_rows_are_not():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 5))
     X = np.concatenate([X, X[:30]])
-    groups = find_near_copies(Table.from_arrays(X, np.arange(330) % 2))
+    groups = find_near_copies(DataTable.from_arrays(X, np.arange(330) % 2))
     assert groups is not None
     np.testing.assert_array_equal(groups[:30], groups[300:])
     assert len(np.unique(groups)) == 300
     coarse = rng.integers(0, 3, (500, 4)).astype(float)
-    assert find_near_copies(Table.from_arrays(coarse, np.arange(500) % 2)) is None
+    assert find_near_copies(DataTable.from_arrays(coarse, np.arange(500) % 2)) is None
 
 
 def test_same_seed_same_groups():
     X, y, _ = copies(2000, 4, noise=0.1)
-    table = Table.from_arrays(X, y)
+    table = DataTable.from_arrays(X, y)
     np.testing.assert_array_equal(find_near_copies(table), find_near_copies(table))

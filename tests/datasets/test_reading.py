@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from equipoise.datasets import Table, read_table
+from equipoise.datasets import DataTable, read_table
 from equipoise.datasets.labels import check_target
 from equipoise.datasets.reading import read_frame
 from equipoise.datasets.schema import Schema, read_columns
@@ -158,9 +158,9 @@ def test_sixteen_bits_are_not_cut_off(tmp_path):
 
 def test_classes_that_cannot_be_split():
     with pytest.raises(ValueError, match="has only one class, 'a': there is nothing to tell apart"):
-        Table.from_arrays(np.zeros((9, 1)), ["a"] * 9)
+        DataTable.from_arrays(np.zeros((9, 1)), ["a"] * 9)
     with pytest.raises(ValueError, match=r"too few rows of 'b' \(1\): nested folds need 4"):
-        Table.from_arrays(np.zeros((10, 1)), ["a"] * 9 + ["b"]).check_classes()
+        DataTable.from_arrays(np.zeros((10, 1)), ["a"] * 9 + ["b"]).check_classes()
 
 
 def test_targets():

@@ -10,16 +10,16 @@ import pytest
 from scipy.sparse import csr_array
 
 from equipoise._core import memory
-from equipoise.datasets import Table, read_table
+from equipoise.datasets import DataTable, read_table
 from equipoise.datasets.reading import read_frame
 from equipoise.datasets.schema import Schema
 
 N = 200
 
 
-def table_of(values, **more) -> Table:
+def table_of(values, **more) -> DataTable:
     frame = pd.DataFrame({"a": values, "other": np.arange(len(values)) % 7, "y": np.arange(len(values)) % 2})
-    return Table.from_frame(frame, "y", **more)
+    return DataTable.from_frame(frame, "y", **more)
 
 
 def column_of(values) -> np.ndarray:
@@ -113,23 +113,23 @@ def test_prose_is_kept_and_names_are_left_out():
 )
 def test_columns_that_only_name_or_repeat_are_left_out(name, values, kept):
     frame = pd.DataFrame({name: values, "other": np.arange(N) % 7, "y": np.arange(N) % 2})
-    table = Table.from_frame(frame, "y")
+    table = DataTable.from_frame(frame, "y")
     assert (name in table.schema.names) == kept
     assert any(f"{name!r}" in note and "left out" in note for note in table.notes) == (not kept)
 
 
 def test_a_repeated_id_asks_for_groups():
     frame = pd.DataFrame({"patient_id": np.arange(N) // 8 * 13, "x": np.arange(N) / 3, "y": np.arange(N) % 2})
-    assert "name it with --group" in " ".join(Table.from_frame(frame, "y").notes)
-    assert "--group" not in " ".join(Table.from_frame(frame, "y", group="patient_id").notes)
+    assert "name it with --group" in " ".join(DataTable.from_frame(frame, "y").notes)
+    assert "--group" not in " ".join(DataTable.from_frame(frame, "y", group="patient_id").notes)
 
 
 def test_spellings_of_a_label_are_merged_and_said():
-    table = Table.from_arrays(np.zeros((6, 1)), ["Yes", "no", "yes ", "No", "no", "YES"], positive="yes")
+    table = DataTable.from_arrays(np.zeros((6, 1)), ["Yes", "no", "yes ", "No", "no", "YES"], positive="yes")
     assert table.classes == ("no", "Yes")
     assert table.y.tolist() == [1, 0, 1, 0, 0, 1]
     assert "'No' was read as 'no'" in table.notes[0]
-    assert Table.from_arrays(np.zeros((4, 1)), [" a", "b", " a", " a"]).classes == ("a", "b")
+    assert DataTable.from_arrays(np.zeros((4, 1)), [" a", "b", " a", " a"]).classes == ("a", "b")
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_spellings_of_a_label_are_merged_and_said():
     ],
 )
 def test_labels_and_the_positive_class(labels, positive, classes, codes):
-    table = Table.from_arrays(np.zeros((len(labels), 1)), labels, positive)
+    table = DataTable.from_arrays(np.zeros((len(labels), 1)), labels, positive)
     assert table.classes == classes
     assert table.y.tolist() == codes
     assert table.counts.sum() == len(table)
@@ -160,7 +160,7 @@ def test_columns_aside_and_their_rows_are_carried_along():
         "leak": np.arange(N) % 2, "y": np.arange(N) % 2,
     })  # fmt: skip
     frame.loc[5, "y"] = np.nan
-    table = Table.from_frame(
+    table = DataTable.from_frame(
         frame, "y", group="who", time="when", id="loan", drop=["leak"], keep_values=["amount"]
     )
     assert table.schema.names == ("x", "amount")
@@ -193,20 +193,20 @@ def test_wrong_columns_are_refused_by_name(settings, message):
 
 def test_arrays_keep_their_precision_and_all_columns():
     X = np.zeros((6, 3), dtype=np.float32)
-    table = Table.from_arrays(X, [0, 1] * 3, names=["a", "b", "c"])
+    table = DataTable.from_arrays(X, [0, 1] * 3, names=["a", "b", "c"])
     assert table.X.dtype == np.float32
     assert table.schema.names == ("a", "b", "c")
-    assert Table.from_arrays(X.astype(np.uint8), [0, 1] * 3).X.dtype == np.float64
+    assert DataTable.from_arrays(X.astype(np.uint8), [0, 1] * 3).X.dtype == np.float64
     with pytest.raises(ValueError, match="names must name all 3 columns, got 1"):
-        Table.from_arrays(X, [0, 1] * 3, names=["a"])
+        DataTable.from_arrays(X, [0, 1] * 3, names=["a"])
     with pytest.raises(TypeError, match="X must be dense, got a sparse matrix"):
-        Table.from_arrays(csr_array(X), [0, 1] * 3)
+        DataTable.from_arrays(csr_array(X), [0, 1] * 3)
 
 
 def test_the_users_data_are_not_changed():
     frame = pd.DataFrame({"a": [1.0, np.inf, 3.0, 4.5], "y": [0, 1, 0, 1]})
     before = frame.copy()
-    table = Table.from_frame(frame, "y")
+    table = DataTable.from_frame(frame, "y")
     table.X[:] = 0
     pd.testing.assert_frame_equal(frame, before)
 
@@ -252,7 +252,7 @@ def test_a_folder_of_parquet_parts_is_one_table(tmp_path, text):
         frame.iloc[part * 50 : part * 50 + 50].to_parquet(
             tmp_path / "parts" / f"{part}.parquet", row_group_size=20
         )
-    table, wanted = read_table(tmp_path / "parts", "y"), Table.from_frame(frame, "y")
+    table, wanted = read_table(tmp_path / "parts", "y"), DataTable.from_frame(frame, "y")
     assert (table.schema.names, table.kinds) == (wanted.schema.names, wanted.kinds)
     np.testing.assert_array_equal(np.asarray(table.X), np.asarray(wanted.X))
     np.testing.assert_array_equal(table.y, wanted.y)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.datasets import Table
+from equipoise.datasets import DataTable
 from equipoise.datasets.thinning import sample_rows, thin
 
 
@@ -36,7 +36,7 @@ def test_only_the_rows_given_are_chosen_and_the_seed_decides():
 
 
 def test_a_sample_knows_the_counts_of_all_rows():
-    table = Table.from_arrays(np.arange(210.0)[:, None], np.repeat([0, 1], [200, 10]))
+    table = DataTable.from_arrays(np.arange(210.0)[:, None], np.repeat([0, 1], [200, 10]))
     small = sample_rows(table, 30, seed=0)
     assert len(small) == 30
     assert small.counts.tolist() == [200, 10]

@@ -12,7 +12,9 @@ import pytest
 from imblearn.over_sampling import SMOTE, RandomOverSampler
 
 import equipoise
+from equipoise.datasets import DataTable
 from equipoise.diagnosis import diagnose, question_names
+from equipoise.diagnosis._contract import Sample
 from equipoise.diagnosis.label_noise import suspects
 from equipoise.diagnosis.learning_curve import extrapolate, power_law
 from equipoise.diagnosis.minority_types import neighbor_types
@@ -93,6 +95,14 @@ def test_a_row_is_typed_by_how_many_of_its_five_neighbors_are_its_own(friends, k
     mine = np.zeros(len(points), dtype=bool)
     mine[: friends + 1] = True
     assert neighbor_types(points, mine)[0] == kind
+
+
+@pytest.mark.parametrize(("rare", "least", "kept"), [(40, 0, 4), (40, 30, 30), (20, 30, 20)])
+def test_a_sample_of_the_rows_keeps_the_shares_but_a_floor_of_every_class(rare, least, kept):
+    table = DataTable.from_arrays(np.zeros((1000, 1)), np.repeat([0, 1], [1000 - rare, rare]))
+    rows = Sample(table).rows(100, least=least)
+    assert (table.y[rows] == 1).sum() == kept
+    assert (table.y[rows] == 0).sum() == round((1000 - rare) / 10)
 
 
 def test_overlap_grows_as_classes_meet():

@@ -1,4 +1,7 @@
-"""Every block of Python in the README and in the guides runs as printed, and so do the README's commands."""
+"""Every block of Python in the README and in the guides runs as printed, and so do the README's commands.
+
+A block that needs a reader's own files stands behind ``<!--- skip: next -->``.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from sybil import Sybil
-from sybil.parsers.myst import PythonCodeBlockParser
+from sybil.parsers.myst import PythonCodeBlockParser, SkipParser
 
 ROOT = Path(__file__).parents[2]
 SLOW = {
@@ -44,7 +47,7 @@ def test_blocks_of_python_run(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     quick = tmp_path / page.name  # with less time for each search
     quick.write_text(re.sub(r'budget="\d+[sm]"', 'budget="4s"', page.read_text("utf-8")), "utf-8")
-    document = Sybil([PythonCodeBlockParser(doctest_optionflags=FLAGS)]).parse(quick)
+    document = Sybil([PythonCodeBlockParser(doctest_optionflags=FLAGS), SkipParser()]).parse(quick)
     blocks = list(document.examples())
     assert blocks
     for block in blocks:
@@ -79,3 +82,13 @@ def test_links_lead_to_files(page):
     text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
     for link in re.findall(r"\]\((?!https?:|#|/)([^)#\s]+)", text):
         assert (page.parent / link).exists(), f"{page.name} leads to {link}, which is not there"
+
+
+def test_commands_that_prove_an_error_select_tests():
+    text = (ROOT / "docs/explanation/errors.md").read_text("utf-8")
+    found = re.findall(r"`pytest (\S+) -k \"?([\w ]+)\"?`", text)
+    assert len(found) > 5
+    for path, words in found:
+        names = re.findall(r"def (test_\w+)", (ROOT / path).read_text("utf-8"))
+        for word in words.split(" or "):
+            assert any(word in name for name in names), f"{path} has no test with {word!r} in its name"

@@ -285,7 +285,7 @@ def test_the_assigner_may_learn_from_more_images_than_the_model():
 
 @pytest.mark.slow
 def test_a_resnet_tells_the_classes_too():
-    X, y = images(120, size=16)
+    X, y = images(40)
     found = Assigner(torch.tensor(X[:, None], dtype=torch.float32), y == "rare", network="resnet18")
     assert found.macro_f1 > 0.9
 

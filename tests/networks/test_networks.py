@@ -115,3 +115,13 @@ def test_the_paper_s_autoencoder_has_its_weights(shape, latent, encoder, decoder
     assert (size(net.encoder), size(net.decoder)) == (encoder, decoder)
     untold = Autoencoder(shape, 10, latent=latent, size="paper", critic_told=False)
     assert size(net.critic) - size(untold.critic) == 10_240
+
+
+def test_an_autoencoder_of_large_pictures_stays_small():
+    """Halved until a dense layer can bear it; what is decoded has the picture's size, odd sides too."""
+    for shape in ((3, 256, 256), (1, 100, 71)):
+        net = Autoencoder(shape, 3, latent=8).eval()
+        assert sum(parameter.numel() for parameter in net.parameters()) < 14e6
+        x = torch.zeros(2, *shape)
+        assert net.decode(net.features(x), torch.tensor([0, 2])).shape == x.shape
+        assert net.criticize(x, torch.tensor([0, 2])).shape == (2,)

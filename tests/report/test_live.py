@@ -321,6 +321,21 @@ def test_many_rows_of_many_classes_keep_the_counts_of_the_start():
     np.testing.assert_allclose(kept, np.bincount(cells, minlength=16), rtol=1e-6)
 
 
+@pytest.mark.parametrize("threshold", [0.0123456, 0.0613, 0.7])
+def test_a_thinned_page_starts_with_the_figures_of_all_rows(threshold):
+    proba, truth = two_classes(60_000)
+    used = np.array([0.9, 0.1])
+    block = LiveOperatingPoint(
+        proba, truth, ["no", "yes"], PRIOR, Decision.at_threshold(threshold, used), cost=(1, 20)
+    )
+    assert block.is_thinned
+    whole = ThresholdCounts.from_scores(proba[:, 1], truth == 1, truth.size)
+    assert whole.is_whole
+    assert block.figures == operating_figures(whole, whole.cut(block.start_score(1)), 0.1, (1, 20))
+    called = Decision.at_threshold(threshold, used).codes(correct_prior(proba, PRIOR, used)) == 1
+    assert block.figures["recall"].value == called[truth == 1].mean()
+
+
 def test_thinned_counts_are_those_of_all_rows():
     rng = np.random.default_rng(0)
     score, yes = rng.random(50_000), rng.random(50_000) < 0.1

@@ -92,11 +92,11 @@ def test_table_page_has_every_method(method):
 
 def test_shaffer_from_the_printed_tables_is_not_what_is_printed():
     printed = study_module("oversampling-images", "printed")
-    found = printed.shaffer_from_print(printed.printed_acsa())
+    found = printed.shaffer(printed.printed_acsa())
     expected = {"DeepSMOTE": 5.9e-5, "GAMO": 4.9e-3, "DGC": 5.6e-5, "BAGAN": 5.9e-5}
     assert found.to_dict() == pytest.approx(expected, rel=0.02)
     assert all(found[name] > 100 * p for name, p in printed.TABLE_2.items())
-    alone = printed.shaffer_from_print(printed.printed_acsa().xs(0, level=1))
+    alone = printed.shaffer(printed.printed_acsa().xs(0, level=1))
     assert alone["GAMO"] == pytest.approx(0.108, abs=0.001), (
         "no difference shown on the seven sets of Table 1"
     )

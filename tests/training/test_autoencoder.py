@@ -21,6 +21,7 @@ from equipoise.training import (
     ExponentialAverage,
     RandomAffine,
     TensorData,
+    make_fabric,
 )
 from equipoise.training.autoencoder import (
     AutoencoderStep,
@@ -136,6 +137,7 @@ def _gradients(plan, batch, net):
 
     class FakeRun:
         network, data, augment = net, TensorData(batch.inputs, batch.targets), None
+        fabric = make_fabric()
 
     step.setup(FakeRun())
     parameters = [*net.encoder.parameters(), *net.head.parameters()]
@@ -286,7 +288,7 @@ def test_penalty_of_a_linear_critic_is_known():
     assert float(penalty) == pytest.approx((5 - 1) ** 2)
 
 
-def test_average_is_the_formula_and_worn_between_epochs():
+def test_the_average_is_worn_between_epochs_and_leaves_out_what_it_should():
     seen = []
 
     class Look(ExponentialAverage):

@@ -316,6 +316,21 @@ def test_a_class_remembers_as_many_samples_as_it_has(kind):
     assert running.count.tolist() == [30, 600]
 
 
+@pytest.mark.parametrize("kind", [MetaENumLoss, MetaSAugLoss])
+def test_a_learned_loss_remembers_no_more_of_a_class_than_its_count(kind):
+    """With counts of 20 and 10⁶, thirty batches from a new place replace the first class and half of the second."""
+    loss = kind([20, 10**6])
+    loss.prepare(3, 600)
+    generator = torch.Generator().manual_seed(0)
+    target = torch.arange(20) % 2
+    for place in (0.0, 50.0):
+        for _ in range(30):
+            features = place + torch.randn(20, 3, generator=generator)
+            loss.observe(SeenBatch(torch.zeros(20, 2), target, features, torch.arange(20)))
+    assert torch.allclose(loss.statistics.mean[0], torch.full((3,), 50.0), atol=1.0)
+    assert torch.allclose(loss.statistics.mean[1], torch.full((3,), 25.0), atol=0.5)
+
+
 def test_batches_smaller_and_larger_than_the_classes_give_the_same_covariance():
     generator = torch.Generator().manual_seed(0)
     features, target = torch.randn(90, 3, generator=generator), torch.randint(8, (90,), generator=generator)

@@ -1,9 +1,11 @@
-"""Public names that need an optional package: found lazily, or refused by a sentence that says what to install."""
+"""Public names that load on first use; where an optional package is missing, a sentence says what to install."""
 
 from __future__ import annotations
 
-import importlib
+from collections.abc import Callable
 from typing import Any
+
+import lazy_loader
 
 _EXTRAS = {
     **dict.fromkeys(("torch", "lightning_fabric", "safetensors"), "torch"),
@@ -12,17 +14,29 @@ _EXTRAS = {
 }
 
 
-def import_name(module: str, name: str) -> Any:
-    """``name`` of ``module``; where a package is missing, the error names it and the extra that brings it.
+def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """``__getattr__``, ``__dir__`` and ``__all__`` of a package whose names stand in its ``__init__.pyi``.
 
-    >>> import_name("equipoise._core.checks", "check_choice").__name__
-    'check_choice'
+    Parameters
+    ----------
+    package, file : str
+        The package's ``__name__`` and ``__file__``.
+
+    Returns
+    -------
+    tuple
+        What the package assigns to those three names.
     """
-    try:
-        return getattr(importlib.import_module(module), name)
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package not in _EXTRAS:
-            raise
-        message = f"{name} needs {package}: pip install 'equipoise[{_EXTRAS[package]}]'"
-        raise ModuleNotFoundError(message, name=error.name) from None
+    find, listing, names = lazy_loader.attach_stub(package, file)
+
+    def __getattr__(name: str) -> Any:
+        try:
+            return find(name)
+        except ModuleNotFoundError as error:
+            missing = (error.name or "").partition(".")[0]
+            if missing not in _EXTRAS:
+                raise
+            message = f"{name} needs {missing}: pip install 'equipoise[{_EXTRAS[missing]}]'"
+            raise ModuleNotFoundError(message, name=error.name) from None
+
+    return __getattr__, listing, names

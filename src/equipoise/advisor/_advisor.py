@@ -29,7 +29,7 @@ from equipoise.advisor.search import TOO_SHORT, Found, search
 from equipoise.advisor.splits import Fold, make_folds
 from equipoise.advisor.treatments import Context, Treatment, advised_treatments, all_treatments
 from equipoise.advisor.verdict import ENSEMBLE, HeldOut, make_leaderboard
-from equipoise.datasets import Table, describe_near_copies, find_near_copies
+from equipoise.datasets import DataTable, describe_near_copies, find_near_copies
 from equipoise.datasets.blocks import ROWS_AT_ONCE, table_blocks
 from equipoise.datasets.encoding import TableEncoder
 from equipoise.datasets.image_features import ImageEncoder
@@ -175,18 +175,18 @@ class Advisor(ClassifierMixin, BaseEstimator):
         started = Budget(parse_duration(self.budget))
         X, y = self._validated(X, y)
         wish = self._wish()
-        table = Table.from_arrays(X, y, positive=self.positive, groups=groups, time=time)
+        table = DataTable.from_arrays(X, y, positive=self.positive, groups=groups, time=time)
         if wish.by_row:
             costs = {name: np.asarray(X[name], dtype=np.float64) for name in wish.columns if name in X}
             table = replace(table, row_values=costs)
         return self._fit(table, started)
 
-    def fit_table(self, table: Table) -> Advisor:
+    def fit_table(self, table: DataTable) -> Advisor:
         """Like :meth:`fit`, for a table that was read with :func:`equipoise.datasets.read_table`.
 
         Parameters
         ----------
-        table : Table
+        table : DataTable
             The table, with its groups, times and costs by row.
 
         Returns
@@ -198,7 +198,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
         self.n_features_in_ = len(table.schema.columns)
         return self._fit(table, started)
 
-    def _fit(self, table: Table, budget: Budget) -> Advisor:
+    def _fit(self, table: DataTable, budget: Budget) -> Advisor:
         wish, seed = self._wish(), draw_seed(self.random_state)
         self._labels = tuple(_plain(label) for label in table.classes)
         self._set_classes(self._labels)
@@ -250,7 +250,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
     stack_: Stack
     encoders_: dict[str, Any]
 
-    def _fit_all_rows(self, table: Table, rows: Rows, context: Context, budget: Budget) -> None:
+    def _fit_all_rows(self, table: DataTable, rows: Rows, context: Context, budget: Budget) -> None:
         """The boosted models of the recommended one again, on all rows instead of the sample."""
         from equipoise.advisor.all_rows import AllRows, takes_all_rows
 
@@ -272,7 +272,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
         self.bags_ = [again.get(bag.name, bag) for bag in bags]
         self.notes_.append(note)
 
-    def _match_prior(self, table: Table, rows: Rows, seed: int) -> None:
+    def _match_prior(self, table: DataTable, rows: Rows, seed: int) -> None:
         """Shift the stack so that the mean probabilities over all rows are the class shares.
 
         The stack was fitted to models of single folds on the sample; their mean, or a model of all rows, answers a
@@ -303,7 +303,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
 
     def _conclude(
         self,
-        table: Table,
+        table: DataTable,
         encoders: Mapping[str, Any],
         rows: Rows,
         found: Found,
@@ -503,7 +503,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
             confidence=self.confidence,
         )  # fmt: skip
 
-    def _wanted_prior(self, table: Table) -> FloatArray | None:
+    def _wanted_prior(self, table: DataTable) -> FloatArray | None:
         return None if self.prior is None else self._read_prior(self.prior, table.n_classes)
 
     def _read_prior(self, prior: Any, n: int) -> FloatArray:
@@ -566,7 +566,7 @@ def _left_out(found: Found) -> dict[str, list[str]]:
     return by_reason
 
 
-def _with_copies_together(table: Table) -> Table:
+def _with_copies_together(table: DataTable) -> DataTable:
     """Near-copies as groups where nothing else is given: a copy in both parts of a split flatters every figure."""
     if (
         table.groups is not None
@@ -587,14 +587,14 @@ def _with_copies_together(table: Table) -> Table:
     )
 
 
-def _encoder(table: Table, view: str) -> Any:
+def _encoder(table: DataTable, view: str) -> Any:
     """What turns the columns into numbers: features of pictures, or the columns themselves."""
     if table.image_shape is not None:
         return ImageEncoder(table.image_shape, for_trees=view == "trees")
     return TableEncoder(table.kinds, for_trees=view == "trees")
 
 
-def _splits(table: Table) -> int:
+def _splits(table: DataTable) -> int:
     """Five folds, fewer where the rarest class is too small to be in all of them."""
     return int(np.clip(table.counts[table.counts > 0].min(), 2, 5))
 
@@ -610,7 +610,7 @@ def _refitted(bag: Bag, rows: Rows, context: Context) -> Bag:
     return Bag(bag.name, bag.treatment, settings, [model], bag.held_out, bag.seconds + seconds)
 
 
-def _most_compared(table: Table, budget: Budget) -> int:
+def _most_compared(table: DataTable, budget: Budget) -> int:
     """All rows, or of a large table as many as the budget can compare treatments on."""
     if table.n_rows <= MOST_COMPARED:
         return len(table)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from equipoise.advisor.reasons import Effect, Reasons, WorstError, written
-from equipoise.datasets import Table as DataTable
+from equipoise.datasets import DataTable
 from equipoise.report import (
     COLORS,
     Figure,
@@ -37,7 +37,7 @@ def reasons_section(reasons: Reasons, table: DataTable) -> Section:
     ----------
     reasons : Reasons
         From :func:`~equipoise.advisor.reasons.find_reasons`.
-    table : Table
+    table : DataTable
         The rows that the reasons speak of.
 
     Returns
@@ -127,6 +127,11 @@ def _errors(reasons: Reasons, table: DataTable) -> list[Any]:
     caption = "The surest errors among the rows that were not trained on" + (
         "." if table.ids is not None else "; rows are counted from 0."
     )
+    if explained:
+        caption += (
+            " Beside each value: by how much it lowers the probability of the true label, compared with the values "
+            "of other rows (its Shapley value)."
+        )
     return [Table(columns, rows, caption, {columns[3]: ".3f"})]
 
 
@@ -134,7 +139,7 @@ def _why(error: WorstError, table: DataTable) -> str:
     kinds = dict(zip(table.schema.names, table.kinds, strict=True))
     parts = [
         f"{_short(reason.column)} is {_short(written(reason.value, kinds[reason.column]))} "
-        f"(with usual values it would be {reason.otherwise:.3f})"
+        f"(−{reason.lowers:.3f})"
         for reason in error.reasons or []
     ]
     return "; ".join(parts) or "no single column explains it"

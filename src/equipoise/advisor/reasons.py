@@ -19,14 +19,14 @@ from equipoise._core.checks import FloatArray, IntArray
 from equipoise._core.priors import correct_prior
 from equipoise._core.random import as_generator, derive_seed
 from equipoise.advisor._advisor import Advisor
-from equipoise.datasets.thinning import thin
+from equipoise.advisor._held_out import HeldOutModel, RowSample, column_of, joined, with_values
 
 MOST_ROWS, FEWEST_ROWS, MOST_SHUFFLES = 2_000, 100, 5
 ROWS_AT_ONCE = 20_000
 SHOWN_EFFECTS, SHOWN_ERRORS, SHOWN_REASONS = 4, 5, 3
 MOST_ASKED = 10  # columns that a row's reasons are sought in
-WORTH_NAMING = 0.01  # by how much more probable the true class would be
-DONORS = 10  # other rows whose values stand for what is typical
+WORTH_NAMING = 0.01  # of a probability
+DONORS, ORDERS = 10, 4  # other rows whose values stand for what is typical, and orders of exchanging columns
 SLICED_COLUMNS, PAIRED_COLUMNS, SMALLEST_SLICE, MOST_SLICES = 12, 6, 30, 5
 DRAWS, MATERIAL = 400, 1.2  # draws of the null, and how many times the expected loss is worth a word
 
@@ -56,11 +56,11 @@ class Effect:
 
 @dataclass(frozen=True)
 class RowReason:
-    """A column's value in a row, and what the probability of its true class would be with other rows' values."""
+    """A column's value in a row, and by how much it lowers the probability of the row's true class."""
 
     column: str
     value: Any
-    otherwise: float
+    lowers: float
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def find_reasons(advisor: Advisor, seconds: float, seed: int = 0) -> Reasons:
     """
     asked = 1 if len(advisor.data_prior_) == 2 else int(np.argmin(advisor.data_prior_))
     end, skipped = time.monotonic() + seconds, []
-    model, chosen = _HeldOutModel(advisor), worst_errors(advisor, asked)
+    model, chosen = HeldOutModel(advisor), worst_errors(advisor, asked)
     found = Reasons(asked, len(advisor.judged_), errors=chosen)
     if advisor.compared_.image_shape is not None:
         return replace(
@@ -130,7 +130,7 @@ def find_reasons(advisor: Advisor, seconds: float, seed: int = 0) -> Reasons:
             skipped=["One pixel explains little, so the importance of columns is not computed for pictures."],
         )
     try:
-        sample = _Sample.of(advisor, MOST_ROWS, seed)
+        sample = RowSample.of(advisor, MOST_ROWS, seed)
         importance = permutation_importance(model, sample, 0.5 * seconds, seed)
         found = replace(found, importance=importance or [])
         if importance is None:
@@ -153,71 +153,8 @@ def find_reasons(advisor: Advisor, seconds: float, seed: int = 0) -> Reasons:
     return replace(found, skipped=skipped)
 
 
-class _HeldOutModel:
-    """The recommended model as it answers for rows that it was not fitted to."""
-
-    def __init__(self, advisor: Advisor) -> None:
-        self.bags, self.stack, self.encoders = advisor.judges_, advisor.stack_, advisor.encoders_
-        self.n_classes = len(advisor.data_prior_)
-
-    def proba(self, X: Any, block: IntArray) -> FloatArray:
-        """Probabilities at the data's class shares, each row by the models of its own fold."""
-        views = {view: self.encoders[view].transform(X) for view in {b.treatment.view for b in self.bags}}
-        members = np.empty((len(self.bags), len(block), self.n_classes))
-        for fold in np.unique(block):
-            mine = block == fold
-            for i, bag in enumerate(self.bags):
-                members[i, mine] = bag.models[fold].log_proba(views[bag.treatment.view][mine])
-        return self.stack.proba(members)
-
-
-class _Sample:
-    """Some of the held-out rows, and how many rows of the data each stands for."""
-
-    def __init__(self, advisor: Advisor, kept: IntArray) -> None:
-        self.advisor, self.kept, self.table = advisor, kept, advisor.compared_
-        self.block, self.y = advisor.block_[kept], advisor.truth_[kept]
-        self.X = self.table.rows(advisor.judged_[kept])
-        seen = np.bincount(self.y, minlength=len(advisor.data_prior_))
-        weight = (advisor.data_prior_ / np.maximum(seen, 1))[self.y]
-        self.weight: FloatArray = weight / weight.sum()
-
-    @classmethod
-    def of(cls, advisor: Advisor, most: int, seed: int) -> _Sample:
-        """At most so many rows, all of the rare classes first."""
-        every = np.arange(len(advisor.truth_))
-        return cls(advisor, thin(advisor.truth_, every, most, derive_seed(seed, "reasons") % 2**31))
-
-    def fewer(self, n: int, seed: int) -> _Sample:
-        """At most ``n`` of these rows."""
-        if n >= len(self):
-            return self
-        rng = as_generator(derive_seed(seed, "fewer"))
-        return _Sample(self.advisor, np.sort(rng.choice(self.kept, n, replace=False)))
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-
-def _with_values(X: Any, place: int, values: Any) -> Any:
-    """The rows with other values in one column."""
-    if isinstance(X, pd.DataFrame):
-        return X.assign(**{str(X.columns[place]): values})
-    changed = X.copy()
-    changed[:, place] = values
-    return changed
-
-
-def _column(X: Any, place: int) -> Any:
-    return X.iloc[:, place].to_numpy() if isinstance(X, pd.DataFrame) else X[:, place]
-
-
-def _joined(parts: list[Any]) -> Any:
-    return pd.concat(parts) if isinstance(parts[0], pd.DataFrame) else np.concatenate(parts)
-
-
 def permutation_importance(
-    model: _HeldOutModel, sample: _Sample, seconds: float, seed: int
+    model: HeldOutModel, sample: RowSample, seconds: float, seed: int
 ) -> list[Importance] | None:
     """Each column's importance, the greatest first; ``None`` if there is no time for it.
 
@@ -240,8 +177,8 @@ def permutation_importance(
     for start in range(0, len(names), at_once):
         places = range(start, min(start + at_once, len(names)))
         donors = rng.choice(len(sample), (shuffles, len(sample)), p=sample.weight)
-        parts = [_with_values(sample.X, i, _column(sample.X, i)[donor]) for i in places for donor in donors]
-        proba = model.proba(_joined(parts), np.tile(sample.block, len(parts)))
+        parts = [with_values(sample.X, i, column_of(sample.X, i)[donor]) for i in places for donor in donors]
+        proba = model.proba(joined(parts), np.tile(sample.block, len(parts)))
         after = _losses(proba, np.tile(sample.y, len(parts))).reshape(len(places), shuffles, -1).mean(axis=1)
         for place, changed in zip(places, after - before, strict=True):
             mean = float(sample.weight @ changed)
@@ -250,7 +187,7 @@ def permutation_importance(
     return sorted(found, key=lambda item: -item.value)
 
 
-def _reach(changed: FloatArray, mean: float, sample: _Sample) -> float:
+def _reach(changed: FloatArray, mean: float, sample: RowSample) -> float:
     """Half the 95 % interval of a mean: by rows, or by folds (Nadeau & Bengio 2003) where that is wider."""
     by_rows = 1.96 * float(np.sqrt(sample.weight**2 @ (changed - mean) ** 2))
     folds = np.unique(sample.block)
@@ -267,14 +204,14 @@ def _losses(proba: FloatArray, y: IntArray) -> FloatArray:
 
 
 def partial_effects(
-    model: _HeldOutModel, sample: _Sample, columns: list[str], asked: int, end: float, rows: int = 300
+    model: HeldOutModel, sample: RowSample, columns: list[str], asked: int, end: float, rows: int = 300
 ) -> list[Effect]:
     """The mean probability of a class over a grid of each column's values."""
     some = sample.fewer(rows, 0)
     effects = []
     for name in columns:
         place = sample.table.schema.names.index(name)
-        kind, values = sample.table.kinds[place], _column(sample.X, place)
+        kind, values = sample.table.kinds[place], column_of(sample.X, place)
         if kind == "text" or time.monotonic() > end:
             continue
         if kind in ("number", "date"):
@@ -282,8 +219,8 @@ def partial_effects(
             grid: list[Any] = np.unique(np.quantile(finite, np.linspace(0.02, 0.98, 12))).tolist()
         else:
             grid = pd.Series(values).value_counts().index[:8].tolist()
-        parts = [_with_values(some.X, place, value) for value in grid]
-        proba = model.proba(_joined(parts), np.tile(some.block, len(parts)))[:, asked]
+        parts = [with_values(some.X, place, value) for value in grid]
+        proba = model.proba(joined(parts), np.tile(some.block, len(parts)))[:, asked]
         effects.append(Effect(name, kind, grid, proba.reshape(len(grid), -1) @ some.weight))
     return effects
 
@@ -310,30 +247,50 @@ def worst_errors(advisor: Advisor, asked: int) -> list[WorstError]:
 
 
 def row_reasons(
-    model: _HeldOutModel, sample: _Sample, errors: list[WorstError], columns: list[str], seed: int
+    model: HeldOutModel, sample: RowSample, errors: list[WorstError], columns: list[str], seed: int
 ) -> list[WorstError]:
-    """The columns without whose value the true class would have been more probable, the strongest first."""
+    """The columns whose values lower the probability of the true class, the strongest first."""
+    places = [sample.table.schema.names.index(name) for name in columns]
+    own = sample.table.rows(np.array([error.row for error in errors]))
+    probability, shares = shapley_values(model, sample, errors, places, seed)
+    explained = []
+    for number, (error, lowered) in enumerate(zip(errors, -shares, strict=True)):
+        order = [i for i in np.argsort(-lowered, kind="stable") if lowered[i] > WORTH_NAMING][:SHOWN_REASONS]
+        reasons = [RowReason(columns[i], column_of(own, places[i])[number], float(lowered[i])) for i in order]
+        explained.append(replace(error, probability=float(probability[number]), reasons=reasons))
+    return explained
+
+
+def shapley_values(
+    model: HeldOutModel, sample: RowSample, errors: list[WorstError], places: list[int], seed: int
+) -> tuple[FloatArray, FloatArray]:
+    """The probability of each row's true class, and what each column's value adds to it.
+
+    The values of a row are exchanged for those of other rows, one column after the other, in random orders and
+    their reverses; a column's share is the mean change at its turn (Štrumbelj & Kononenko 2014, "Explaining
+    prediction models and individual predictions with feature contributions"). The shares add up to the difference
+    between the row and the other rows.
+    """
     rng, table = as_generator(derive_seed(seed, "donors")), sample.table
     donors = np.tile(rng.choice(len(sample), DONORS, p=sample.weight), len(errors))
+    halves = [rng.permutation(len(places)) for _ in range(ORDERS // 2)]
+    orders = [order for half in halves for order in (half, half[::-1])]
     own = table.rows(np.repeat([error.row for error in errors], DONORS))
-    places = [table.schema.names.index(name) for name in columns]
-    parts = [own, *(_with_values(own, i, _column(sample.X, i)[donors]) for i in places)]
-    folds = np.repeat([error.fold for error in errors], DONORS)
-    proba = model.proba(_joined(parts), np.tile(folds, len(parts)))
-    truth = np.tile(np.repeat([error.truth for error in errors], DONORS), len(parts))
-    means = proba[np.arange(len(truth)), truth].reshape(len(parts), len(errors), DONORS).mean(axis=2)
-    explained = []
-    for number, error in enumerate(errors):
-        as_is, *otherwise = means[:, number]
-        order = [i for i in np.argsort(otherwise)[::-1] if otherwise[i] > as_is + WORTH_NAMING][
-            :SHOWN_REASONS
-        ]
-        reasons = [
-            RowReason(columns[i], _column(own, places[i])[number * DONORS], float(otherwise[i]))
-            for i in order
-        ]
-        explained.append(replace(error, probability=float(as_is), reasons=reasons))
-    return explained
+    parts = []
+    for order in orders:
+        parts.append(own)
+        for i in order:
+            parts.append(with_values(parts[-1], places[i], column_of(sample.X, places[i])[donors]))
+    folds, truth = (
+        np.tile(np.repeat([getattr(error, name) for error in errors], DONORS), len(parts))
+        for name in ("fold", "truth")
+    )
+    proba = model.proba(joined(parts), folds)[np.arange(len(truth)), truth]
+    means = proba.reshape(len(orders), len(places) + 1, len(errors), DONORS).mean(axis=3)
+    shares = np.zeros((len(errors), len(places)))
+    for order, steps in zip(orders, -np.diff(means, axis=1), strict=True):
+        shares[:, order] += steps.T / len(orders)
+    return means[0, 0], shares
 
 
 def bad_slices(advisor: Advisor, order: list[str], seed: int, most: int = 5_000) -> list[Slice]:
@@ -344,7 +301,7 @@ def bad_slices(advisor: Advisor, order: list[str], seed: int, most: int = 5_000)
     excess in units of its standard error is compared with the largest among labels drawn from the probabilities
     themselves (the maximum test of Westfall and Young 1993), so that all groups named are right with 95 %.
     """
-    sample = _Sample.of(advisor, most, seed)
+    sample = RowSample.of(advisor, most, seed)
     seen = np.bincount(sample.y, minlength=len(advisor.data_prior_))
     proba = correct_prior(advisor.held_out_[sample.kept], advisor.data_prior_, seen / seen.sum())
     log_p = np.log(np.clip(proba, 1e-3, 1))
@@ -383,7 +340,7 @@ def bad_slices(advisor: Advisor, order: list[str], seed: int, most: int = 5_000)
     return found
 
 
-def _candidates(sample: _Sample, order: list[str]) -> tuple[list[tuple[tuple[str, str], ...]], FloatArray]:
+def _candidates(sample: RowSample, order: list[str]) -> tuple[list[tuple[tuple[str, str], ...]], FloatArray]:
     """Descriptions of the groups, and for each row and group whether it belongs to it."""
     names = sample.table.schema.names
     wanted = list(order or names)[:SLICED_COLUMNS]
@@ -404,9 +361,9 @@ def _candidates(sample: _Sample, order: list[str]) -> tuple[list[tuple[tuple[str
     return [groups[i] for i in enough], matrix
 
 
-def _bins(sample: _Sample, place: int) -> dict[str, Any]:
+def _bins(sample: RowSample, place: int) -> dict[str, Any]:
     """Quarters of a number's range, or the commonest categories, each with the rows in it."""
-    values, kind = _column(sample.X, place), sample.table.kinds[place]
+    values, kind = column_of(sample.X, place), sample.table.kinds[place]
     if kind == "text":
         return {}
     if kind == "category":

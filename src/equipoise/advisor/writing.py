@@ -11,7 +11,7 @@ from equipoise._core.files import replacing_together
 from equipoise.advisor._advisor import Advisor
 from equipoise.advisor.budget import Budget, parse_duration
 from equipoise.advisor.model import save_advisor
-from equipoise.datasets import Table
+from equipoise.datasets import DataTable
 from equipoise.diagnosis import Diagnosis, diagnose
 
 FOR_DIAGNOSIS, FOR_REASONS = 0.15, 0.08  # shares of the budget
@@ -19,7 +19,7 @@ FOR_WRITING = 3.0  # seconds
 
 
 def write_report(
-    advisor: Advisor, table: Table, out: str | PathLike[str], budget: Budget, *, id: str | None = None
+    advisor: Advisor, table: DataTable, out: str | PathLike[str], budget: Budget, *, id: str | None = None
 ) -> dict[str, Path]:
     """Write ``report.html``, ``report.md``, ``report.json`` and ``model/`` under ``out``, all together.
 
@@ -27,7 +27,7 @@ def write_report(
     ----------
     advisor : Advisor
         It is fitted here, within what the diagnosis leaves of the budget.
-    table : Table
+    table : DataTable
     out : path
     budget : Budget
         For all of it.
@@ -51,7 +51,7 @@ def write_report(
 
 
 def write_fitted(
-    advisor: Advisor, table: Table, out: str | PathLike[str], diagnosis: Diagnosis | None = None
+    advisor: Advisor, table: DataTable, out: str | PathLike[str], diagnosis: Diagnosis | None = None
 ) -> dict[str, Path]:
     """Write a fitted advisor's page and model together; the table is diagnosed if that was not done."""
     from equipoise.advisor.page import build_report

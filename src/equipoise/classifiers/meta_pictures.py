@@ -15,7 +15,18 @@ _MOST_LINES = 10
 
 
 def plot_offset_curve(classifier: MetaClassifier) -> Any:
-    """Learned h against p(z|x), a line for each share of forgetting; a matplotlib figure."""
+    """Learned h against p(z|x), a line for each share of forgetting.
+
+    Parameters
+    ----------
+    classifier : MetaClassifier
+        A fitted classifier.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+    """
     curve = classifier.offset_curve()
     figure, ax = new_axes(6.5, 3.6)
     for color, (share, h) in zip(PALETTE, curve.items(), strict=False):
@@ -26,7 +37,18 @@ def plot_offset_curve(classifier: MetaClassifier) -> Any:
 
 
 def plot_weight_curve(classifier: MetaClassifier) -> Any:
-    """The weight of a sample against its loss, as Meta-Weight-Net learned it."""
+    """The weight of a sample against its loss, as Meta-Weight-Net learned it.
+
+    Parameters
+    ----------
+    classifier : MetaClassifier
+        A fitted classifier.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+    """
     curve = classifier.weight_curve()
     figure, ax = new_axes(6.5, 3.6)
     ax.plot(curve.index, curve, color=PALETTE[0])
@@ -35,7 +57,18 @@ def plot_weight_curve(classifier: MetaClassifier) -> Any:
 
 
 def plot_scatter(classifier: MetaClassifier) -> Any:
-    """The class-scatter matrix DS_yz as a heat map."""
+    """The class-scatter matrix DS_yz as a heat map.
+
+    Parameters
+    ----------
+    classifier : MetaClassifier
+        A fitted classifier.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+    """
     scatter = classifier.scatter()
     size = min(max(4.2, 0.42 * len(scatter) + 2), 12)
     figure, ax = new_axes(size + 0.8, size)
@@ -51,7 +84,18 @@ def plot_scatter(classifier: MetaClassifier) -> Any:
 
 
 def plot_weights_over_time(classifier: MetaClassifier) -> Any:
-    """The mean weight of each class over the epochs of meta-learning; the most and least frequent if many."""
+    """The mean weight of each class over the epochs of meta-learning; the most and least frequent if many.
+
+    Parameters
+    ----------
+    classifier : MetaClassifier
+        A fitted classifier.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+    """
     weights = classifier.weights_over_time()
     order = np.argsort(-classifier.data_prior_, kind="stable")
     if len(order) > _MOST_LINES:

@@ -12,7 +12,7 @@ from equipoise.cli._options import InputPath
 from equipoise.cli._wishes import add_wishes, parse_prior, read_wishes
 
 if TYPE_CHECKING:
-    from equipoise.datasets import Table
+    from equipoise.datasets import DataTable
 
 JSON = True
 HELP = "from a table or images to the best decision: a diagnosis, a comparison, a model and a page"
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _read(args: argparse.Namespace, wishes: dict[str, Any]) -> Table:
+def _read(args: argparse.Namespace, wishes: dict[str, Any]) -> DataTable:
     from equipoise.datasets.reading import read_table
     from equipoise.metrics import Wish
 

@@ -1,21 +1,18 @@
 """``equipoise theory MODEL --figure N``: the figures of the theory papers, each computed by the solvers.
 
-A model keeps its figures in ``_figures_MODEL.py`` beside this file: a function ``figure_N() -> Figure`` each,
-found by name, its docstring's first line the caption. ``STUDIES`` there names the study behind each figure of
-the paper that is an experiment.
+A model's figures stand beside the studies, outside the package, in ``studies/theory-MODEL/figures.py``: a function
+``figure_N() -> Figure`` each, found by name, its docstring's first line the caption. ``STUDIES`` there names the
+study behind each figure of the paper that is an experiment.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
-import pkgutil
 from collections.abc import Callable, Sequence
 from inspect import signature
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
-
-from equipoise import cli
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,13 +20,29 @@ if TYPE_CHECKING:
 JSON = True
 HELP = "draw a figure of the exactly solvable models"
 
-_PREFIX = "_figures_"
+_PREFIX = "theory-"
 
 
 def models() -> list[str]:
-    """The models that have figures."""
-    names = (module.name for module in pkgutil.iter_modules(cli.__path__))
-    return sorted(name.removeprefix(_PREFIX) for name in names if name.startswith(_PREFIX))
+    """The models that have figures; none where there is no folder of studies."""
+    from equipoise.studies.locate import studies_folder
+
+    folder = studies_folder()
+    found = folder.glob(f"{_PREFIX}*/figures.py") if folder else ()
+    return sorted(path.parent.name.removeprefix(_PREFIX) for path in found)
+
+
+def _module(model: str) -> ModuleType:
+    from equipoise._core.checks import check_choice
+    from equipoise.studies.locate import FOLDER_VARIABLE, study_module
+
+    known = models()
+    if not known:
+        raise ValueError(
+            "the figures of the papers come with the studies, outside the installed package: run this command "
+            f"in a clone of the repository, or name its folder of studies in {FOLDER_VARIABLE}"
+        )
+    return study_module(_PREFIX + check_choice("MODEL", model, known), "figures")
 
 
 def _settings(name: str, draw: Callable[..., Figure], given: Sequence[str]) -> dict[str, Any]:
@@ -50,7 +63,7 @@ def _settings(name: str, draw: Callable[..., Figure], given: Sequence[str]) -> d
 
 def figures(model: str) -> dict[str, Callable[..., Figure]]:
     """The drawing functions of a model, by figure name, in the order of their numbers."""
-    module = importlib.import_module(f"{cli.__name__}.{_PREFIX}{model}")
+    module = _module(model)
     found = {
         name.removeprefix("figure_"): draw for name, draw in vars(module).items() if name[:7] == "figure_"
     }
@@ -59,12 +72,11 @@ def figures(model: str) -> dict[str, Callable[..., Figure]]:
 
 def studies(model: str) -> dict[str, str]:
     """The figures of a model that are experiments, and the study of each."""
-    module = importlib.import_module(f"{cli.__name__}.{_PREFIX}{model}")
-    return dict(getattr(module, "STUDIES", {}))
+    return dict(_module(model).STUDIES)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", choices=models(), help="which model")
+    parser.add_argument("model", metavar="MODEL", help="which model: anomaly, diffusion or effective_number")
     parser.add_argument(
         "--figure", action="append", metavar="N", help="which figure, again for more; 'all' for every one"
     )

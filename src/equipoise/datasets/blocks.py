@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from equipoise._core.checks import IntArray
-from equipoise.datasets.table import Table
+from equipoise.datasets.table import DataTable
 
 ROWS_AT_ONCE = 1 << 17
 
@@ -31,10 +31,10 @@ class Block:
     read: Callable[[], Any]
 
 
-def table_blocks(table: Table, size: int = ROWS_AT_ONCE) -> list[Block]:
+def table_blocks(table: DataTable, size: int = ROWS_AT_ONCE) -> list[Block]:
     """The rows of a table in memory, or of the files that it is a sample of.
 
-    >>> table = Table.from_arrays(np.arange(6.0)[:, None], [0, 0, 1, 0, 1, 0])
+    >>> table = DataTable.from_arrays(np.arange(6.0)[:, None], [0, 0, 1, 0, 1, 0])
     >>> [(block.y.tolist(), block.read().ravel().tolist()) for block in table_blocks(table, 4)]
     [([0, 0, 1, 0], [0.0, 1.0, 2.0, 3.0]), ([1, 0], [4.0, 5.0])]
     """

@@ -35,7 +35,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     kinds
-        The kind of each column (``Table.kinds``): ``"number"``, ``"category"``, ``"text"`` or ``"date"``.
+        The kind of each column (``DataTable.kinds``): ``"number"``, ``"category"``, ``"text"`` or ``"date"``.
     for_trees
         For trees and boosting, numbers stay as they are (NaN included) and categories become codes, the commonest
         first. Otherwise (linear models, networks, neighbors) everything is brought to one scale: the median and

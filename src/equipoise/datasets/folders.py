@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from equipoise._core.checks import FloatArray
-from equipoise.datasets.table import Table
+from equipoise.datasets.table import DataTable
 
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm"}
 LARGEST_SIDE = 32  # pixels a side that tables of pixels are made with
@@ -65,7 +65,7 @@ def read_images(
     return rows.reshape(len(rows), -1), (side, side, 3 if color else 1)
 
 
-def read_image_folder(folder: Path, positive: Any = None, side: int | None = None) -> Table:
+def read_image_folder(folder: Path, positive: Any = None, side: int | None = None) -> DataTable:
     """Images under ``folder/CLASS/…`` as a table. The size is that of the first image, at most 32 a side."""
     classes = sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
     files = [(c.name, f) for c in classes for f in sorted(c.rglob("*")) if f.suffix.lower() in SUFFIXES]
@@ -78,7 +78,7 @@ def read_image_folder(folder: Path, positive: Any = None, side: int | None = Non
     notes.append(f"{len(X):,} images were scaled to {shape[0]}×{shape[1]} pixels.")
     labels = np.array([name for name, _ in files], dtype=object)
     names = [f"pixel{i}" for i in range(X.shape[1])]
-    table = Table.from_arrays(X, labels, positive, names=names, name=folder.name, target="folder")
+    table = DataTable.from_arrays(X, labels, positive, names=names, name=folder.name, target="folder")
     return replace(
         table, image_shape=shape, ids=np.array([str(f.relative_to(folder)) for _, f in files])
     ).with_notes(*notes)

@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 from equipoise._core.checks import FloatArray, IntArray, check_type
 from equipoise._core.random import RandomState, as_generator
 from equipoise.datasets.encoding import ScaledNumbers
-from equipoise.datasets.table import Table
+from equipoise.datasets.table import DataTable
 
 MOST_SEARCHED = 20_000  # rows in which neighbors are looked for
 MOST_ASKED = 1_000  # rows whose neighbors are looked for
@@ -26,7 +26,7 @@ LEAST_COLUMNS = 3  # with many different values; rows of few and coarse columns 
 MANY_VALUES = 0.2  # different values for each row
 
 
-def find_near_copies(table: Table, *, random_state: RandomState = 0) -> IntArray | None:
+def find_near_copies(table: DataTable, *, random_state: RandomState = 0) -> IntArray | None:
     """Find rows that are (nearly) copies of one another, as measurements of one patient are.
 
     A row has near-copies if its nearest neighbors are at least twice as near as the next one. In data that fill a
@@ -35,7 +35,7 @@ def find_near_copies(table: Table, *, random_state: RandomState = 0) -> IntArray
 
     Parameters
     ----------
-    table : Table
+    table : DataTable
         The rows; labels are not used.
     random_state : int, generator or None
         Seed of the rows that are looked at.
@@ -50,13 +50,13 @@ def find_near_copies(table: Table, *, random_state: RandomState = 0) -> IntArray
     >>> rng = np.random.default_rng(0)
     >>> patients = rng.normal(size=(60, 10))
     >>> rows = np.repeat(patients, 4, axis=0) + rng.normal(0, 0.05, (240, 10))
-    >>> groups = find_near_copies(Table.from_arrays(rows, np.arange(240) % 2))
+    >>> groups = find_near_copies(DataTable.from_arrays(rows, np.arange(240) % 2))
     >>> len(np.unique(groups))
     60
-    >>> find_near_copies(Table.from_arrays(rng.normal(size=(240, 10)), np.arange(240) % 2)) is None
+    >>> find_near_copies(DataTable.from_arrays(rng.normal(size=(240, 10)), np.arange(240) % 2)) is None
     True
     """
-    check_type("table", table, Table)
+    check_type("table", table, DataTable)
     X = _numbers(table)
     if len(X) < 2 * NEIGHBORS or _columns_with_many_values(X) < LEAST_COLUMNS:
         return None
@@ -72,12 +72,12 @@ def find_near_copies(table: Table, *, random_state: RandomState = 0) -> IntArray
     return exact if repeated >= LEAST_EXACT else None
 
 
-def describe_near_copies(table: Table, groups: IntArray) -> str:
+def describe_near_copies(table: DataTable, groups: IntArray) -> str:
     """A sentence about the groups that :func:`find_near_copies` found, and the column that names them.
 
     Parameters
     ----------
-    table : Table
+    table : DataTable
         The table that was searched.
     groups : array of int
         The group of each row, from :func:`find_near_copies`.
@@ -87,7 +87,7 @@ def describe_near_copies(table: Table, groups: IntArray) -> str:
     str
         The sentence.
     """
-    check_type("table", table, Table)
+    check_type("table", table, DataTable)
     groups = np.asarray(groups)
     if groups.dtype.kind not in "iu" or groups.shape != table.y.shape:
         raise ValueError(f"groups must be one whole number a row, got shape {groups.shape}")
@@ -103,7 +103,7 @@ def describe_near_copies(table: Table, groups: IntArray) -> str:
     return text + "If a column tells whom a row belongs to, name it with --group."
 
 
-def _numbers(table: Table) -> npt.NDArray[Any]:
+def _numbers(table: DataTable) -> npt.NDArray[Any]:
     if not isinstance(table.X, pd.DataFrame):
         return np.asarray(table.X)
     names = [c.name for c in table.schema.columns if c.kind in ("number", "date")]
@@ -201,7 +201,7 @@ def _pairs(Z: FloatArray, radius: float, rng: np.random.Generator) -> tuple[IntA
     return np.concatenate(firsts), np.concatenate(seconds)
 
 
-def _naming_column(table: Table, groups: IntArray) -> str | None:
+def _naming_column(table: DataTable, groups: IntArray) -> str | None:
     """A column whose values are the groups, as far as there are copies."""
     together = np.bincount(groups)[groups] > 1
     codes = pd.Series(groups[together])

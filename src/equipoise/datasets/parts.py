@@ -22,7 +22,7 @@ from equipoise.datasets._parquet import ParquetTable, Part
 from equipoise.datasets.blocks import Block
 from equipoise.datasets.labels import code_labels
 from equipoise.datasets.schema import Schema
-from equipoise.datasets.table import Table, aside_columns, build_table
+from equipoise.datasets.table import DataTable, aside_columns, build_table
 from equipoise.datasets.thinning import thin
 
 COPIES = 12  # how often a sample is in memory while models are fitted to it, as 8-byte numbers
@@ -85,7 +85,7 @@ def read_parts(
     keep_values: Collection[str] = (),
     most: int = 200_000,
     seed: int = 0,
-) -> Table:
+) -> DataTable:
     """A sample of a folder of Parquet parts, with the counts of all rows and a way to read them.
 
     Parameters
@@ -101,7 +101,7 @@ def read_parts(
 
     Returns
     -------
-    Table
+    DataTable
     """
     parts = ParquetTable(source, whole=False)
     aside = aside_columns(parts.names, target, **special, drop=drop, keep_values=keep_values)

@@ -28,6 +28,7 @@ def load_svhn(
     Parameters
     ----------
     split : {"train", "test"}
+        Which of the two sets.
     pixels : {"float32", "uint8"}
         Scaled to [0, 1], or 0 … 255 in a quarter of the memory.
     data_home : path, optional
@@ -36,6 +37,7 @@ def load_svhn(
     Returns
     -------
     Dataset
+        The images and their labels.
 
     Raises
     ------
@@ -90,7 +92,10 @@ def find_celeba_hair_files(
 
     Returns
     -------
-    ImageFiles, array of class codes in the order above
+    ImageFiles
+        The pictures.
+    array of int
+        Their class codes, in the order above.
 
     Raises
     ------
@@ -144,7 +149,10 @@ def find_imagenet100_files(
 
     Returns
     -------
-    ImageFiles, array of class codes in the order of the classes' names
+    ImageFiles
+        The pictures.
+    array of int
+        Their class codes, in the order of the classes' names.
 
     Raises
     ------

@@ -20,7 +20,7 @@ from equipoise.datasets._csv import read_csv
 from equipoise.datasets._parquet import SUFFIXES, ParquetTable, parquet_parts
 from equipoise.datasets.home import load_npz
 from equipoise.datasets.schema import refuse_duplicates
-from equipoise.datasets.table import Table, aside_columns, build_table, listed
+from equipoise.datasets.table import DataTable, aside_columns, build_table, listed
 
 LABEL_NAMES = ("y", "target", "label", "labels")
 ROW_NAMES = ("X", "x", "data", "images")
@@ -38,7 +38,7 @@ def read_table(
     keep_values: Collection[str] = (),
     encoding: str = "utf-8",
     memory: str | int | None = None,
-) -> Table:
+) -> DataTable:
     """Read a table of rows and labels from ``path``.
 
     Parameters
@@ -68,7 +68,7 @@ def read_table(
 
     Returns
     -------
-    Table
+    DataTable
         The rows, their labels, and notes on what was left out.
 
     Raises
@@ -103,7 +103,7 @@ def read_table(
             )
         return _read_parquet_table(source, target, positive, special, **others)
     frame = read_csv(source, encoding, target)
-    return Table.from_frame(frame, target, positive, **special, **others, name=source.name)
+    return DataTable.from_frame(frame, target, positive, **special, **others, name=source.name)
 
 
 def read_frame(path: str | PathLike[str], *, encoding: str = "utf-8") -> pd.DataFrame:
@@ -149,7 +149,7 @@ def _read_parquet_table(
     special: dict[str, Any],
     drop: Collection[str],
     keep_values: Collection[str],
-) -> Table:
+) -> DataTable:
     parts = ParquetTable(source)
     aside = aside_columns(parts.names, target, **special, drop=drop, keep_values=keep_values)
     learned = [name for name in parts.names if name not in aside]
@@ -162,7 +162,9 @@ def _read_parquet_table(
     )  # fmt: skip
 
 
-def _read_npz(path: Path, target: str | None, positive: Any, group: str | None, time: str | None) -> Table:
+def _read_npz(
+    path: Path, target: str | None, positive: Any, group: str | None, time: str | None
+) -> DataTable:
     arrays = load_npz(path)
     label = next((k for k in ([target] if target else LABEL_NAMES) if k in arrays), None)
     if label is None:
@@ -172,7 +174,7 @@ def _read_npz(path: Path, target: str | None, positive: Any, group: str | None, 
         if name is not None and name not in arrays:
             raise ValueError(f"{path} has no array {name!r}; there are {listed(arrays)}")
     name, rows = _rows_of(path, arrays, label)
-    table = Table.from_arrays(
+    table = DataTable.from_arrays(
         rows, np.ravel(arrays[label]), positive,
         groups=arrays[group] if group else None, time=arrays[time] if time else None,
         names=[f"{name}{i}" for i in range(int(np.prod(rows.shape[1:])))], name=path.name, target=label,

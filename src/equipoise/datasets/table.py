@@ -18,7 +18,7 @@ from equipoise.datasets.schema import Schema, read_columns, refuse_duplicates, w
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class DataTable:
     """Rows, class codes and what is known about them.
 
     Attributes
@@ -54,7 +54,7 @@ class Table:
 
     Examples
     --------
-    >>> table = Table.from_arrays([[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]], ["a", "b", "a"])
+    >>> table = DataTable.from_arrays([[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]], ["a", "b", "a"])
     >>> table.classes, table.y.tolist(), table.counts.tolist()
     (('a', 'b'), [0, 1, 0], [2, 1])
     >>> table.take([1, 2]).X.tolist()
@@ -85,7 +85,9 @@ class Table:
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{c!r}: {n:,}" for c, n in zip(self.classes, self.counts, strict=True))
-        return f"Table({self.name!r}, {len(self):,} rows, {len(self.schema.columns)} columns, {{{counts}}})"
+        return (
+            f"DataTable({self.name!r}, {len(self):,} rows, {len(self.schema.columns)} columns, {{{counts}}})"
+        )
 
     @cached_property
     def counts(self) -> IntArray:
@@ -155,7 +157,7 @@ class Table:
         chosen = np.asarray(index)
         return self.X.iloc[chosen] if isinstance(self.X, pd.DataFrame) else self.X[chosen]
 
-    def take(self, index: npt.ArrayLike) -> Table:
+    def take(self, index: npt.ArrayLike) -> DataTable:
         """The table with only the rows named by ``index`` (numbers or a mask), in their order.
 
         Parameters
@@ -165,7 +167,7 @@ class Table:
 
         Returns
         -------
-        Table
+        DataTable
             The table with only those rows.
         """
         chosen = np.asarray(index)
@@ -187,7 +189,7 @@ class Table:
             class_totals=None,
         )
 
-    def with_positive(self, positive: Any) -> Table:
+    def with_positive(self, positive: Any) -> DataTable:
         """The question "is it ``positive`` or not?" about the same rows.
 
         Parameters
@@ -197,13 +199,13 @@ class Table:
 
         Returns
         -------
-        Table
+        DataTable
             The table with two classes: other, and ``positive``.
         """
         y, classes = choose_positive(self.y, self.classes, positive)
         return replace(self, y=y, classes=classes, class_totals=None)
 
-    def with_notes(self, *notes: str) -> Table:
+    def with_notes(self, *notes: str) -> DataTable:
         """The table with more notes.
 
         Parameters
@@ -213,7 +215,7 @@ class Table:
 
         Returns
         -------
-        Table
+        DataTable
             The table with the notes.
         """
         return replace(self, notes=(*self.notes, *notes))
@@ -252,7 +254,7 @@ class Table:
         keep_values: Collection[str] = (),
         *,
         name: str = "table",
-    ) -> Table:
+    ) -> DataTable:
         """Read a DataFrame whose column ``target`` has the labels.
 
         Parameters
@@ -276,7 +278,7 @@ class Table:
 
         Returns
         -------
-        Table
+        DataTable
             The table.
 
         Raises
@@ -305,7 +307,7 @@ class Table:
         *,
         name: str = "table",
         target: str = "y",
-    ) -> Table:
+    ) -> DataTable:
         """Read rows and labels that are in memory.
 
         Parameters
@@ -325,7 +327,7 @@ class Table:
 
         Returns
         -------
-        Table
+        DataTable
             The table.
         """
         if hasattr(X, "toarray"):
@@ -381,7 +383,7 @@ def build_table(
     keep_values: Collection[str] = (),
     name: str = "table",
     block: npt.NDArray[Any] | None = None,
-) -> Table:
+) -> DataTable:
     """A table from the columns to learn from and those that stand aside (see :func:`read_columns`)."""
     if aside.empty:
         raise ValueError(f"{name} has a header but no rows: nothing to learn from")
@@ -398,7 +400,7 @@ def build_table(
             raise ValueError(f"no row of {name} has a value in {target!r}: nothing to learn from")
     codes, classes, merged = code_labels(aside[target].to_numpy(), target, positive)
     schema, X, more = read_columns(features.reset_index(drop=True), block)
-    return Table(
+    return DataTable(
         X, codes, classes, schema, name, target, tuple(notes + merged + more),
         groups=None if group is None else _group_codes(aside[group]),
         time=None if time is None else _number_in_every_row(time, aside[time], "a date or a number"),

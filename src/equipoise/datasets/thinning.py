@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from equipoise._core.checks import IntArray
-from equipoise.datasets.table import Table
+from equipoise.datasets.table import DataTable
 
 
 def thin(y: IntArray, rows: IntArray, most: int, seed: int) -> IntArray:
@@ -31,7 +31,7 @@ def thin(y: IntArray, rows: IntArray, most: int, seed: int) -> IntArray:
     return np.sort(np.concatenate(kept))
 
 
-def sample_rows(table: Table, most: int, seed: int) -> Table:
+def sample_rows(table: DataTable, most: int, seed: int) -> DataTable:
     """A thinned table that still knows how many rows of each class there are; the table itself if it is small.
 
     Parameters
@@ -45,12 +45,12 @@ def sample_rows(table: Table, most: int, seed: int) -> Table:
 
     Returns
     -------
-    Table
+    DataTable
         Its ``counts`` and ``prior`` stay those of all rows.
 
     Examples
     --------
-    >>> table = Table.from_arrays(np.zeros((100, 1)), [0] * 98 + [1] * 2)
+    >>> table = DataTable.from_arrays(np.zeros((100, 1)), [0] * 98 + [1] * 2)
     >>> small = sample_rows(table, 10, seed=0)
     >>> len(small), small.counts.tolist()
     (10, [98, 2])

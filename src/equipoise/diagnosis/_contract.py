@@ -11,7 +11,7 @@ import pandas as pd
 
 from equipoise._core.checks import FloatArray, IntArray
 from equipoise._core.random import as_generator, derive_seed
-from equipoise.datasets.table import Table
+from equipoise.datasets.table import DataTable
 
 if TYPE_CHECKING:
     from equipoise.report import Block
@@ -72,13 +72,13 @@ class Sample:
 
     Attributes
     ----------
-    table : Table
+    table : DataTable
         The table to ask about.
     seed : int
         The seed of all questions together.
     """
 
-    table: Table
+    table: DataTable
     seed: int = 0
 
     @property

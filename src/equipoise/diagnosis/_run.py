@@ -17,7 +17,7 @@ import numpy.typing as npt
 from equipoise._core.checks import check_members
 from equipoise._core.progress import Progress
 from equipoise._core.random import RandomState, draw_seed
-from equipoise.datasets.table import Table
+from equipoise.datasets.table import DataTable
 from equipoise.diagnosis._contract import Answer, Finding, Sample
 from equipoise.diagnosis._render import render
 from equipoise.report import Block, Note, Section
@@ -108,8 +108,8 @@ def diagnose(
 
     Parameters
     ----------
-    X : array, DataFrame or Table
-        The rows, or a :class:`~equipoise.datasets.Table` with rows and labels.
+    X : array, DataFrame or DataTable
+        The rows, or a :class:`~equipoise.datasets.DataTable` with rows and labels.
     y : array, optional
         The labels; not needed for a table.
     positive : label, optional
@@ -144,7 +144,7 @@ def diagnose(
     >>> diagnose(data.X, data.y, questions=["counts"]).findings[0].level
     'warning'
     """
-    table = X if isinstance(X, Table) else Table.from_arrays(X, cast(Any, y), positive)
+    table = X if isinstance(X, DataTable) else DataTable.from_arrays(X, cast(Any, y), positive)
     sample = Sample(table, draw_seed(random_state))
     known = _questions()
     wanted = list(known) if questions is None else list(questions)

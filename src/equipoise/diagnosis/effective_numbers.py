@@ -14,7 +14,7 @@ MOST = 3000
 NEAR = 0.1
 
 
-def distinct_rows(X: FloatArray, rng: np.random.Generator) -> int:
+def _distinct_rows(X: FloatArray, rng: np.random.Generator) -> int:
     """How many rows are left when near-copies (nearer than a tenth of the usual distance) count as one."""
     from scipy.sparse.csgraph import connected_components
     from sklearn.neighbors import radius_neighbors_graph
@@ -35,15 +35,15 @@ def ask(sample: Sample) -> Answer:
     distinct, effective = [], []
     for code, count in enumerate(sample.counts):
         mine = X[y == code]
-        different = distinct_rows(mine, rng)
-        volume = covering_volume(len(mine), different)
+        different = _distinct_rows(mine, rng)
+        volume = _covering_volume(len(mine), different)
         distinct.append(different / len(mine))
         effective.append(float(effective_number(int(count), 1 - 1 / volume)) if volume > 1 else 1.0)
     values = {"effective": np.array(effective), "ratio": max(effective) / min(effective)}
     return Answer("note", values, {"distinct": distinct})
 
 
-def covering_volume(draws: int, distinct: int) -> float:
+def _covering_volume(draws: int, distinct: int) -> float:
     """The volume V in which so many draws leave so many distinct, (1 − (1 − 1/V)ⁿ)·V = distinct, by bisection."""
     low, high = 0.0, np.log(1e9)
     for _ in range(60):

@@ -17,10 +17,10 @@ MOST_TESTED = 300
 GIVEN_AWAY = 0.995
 
 
-def column_auc(values: np.ndarray, target: np.ndarray) -> float:
+def _column_auc(values: np.ndarray, target: np.ndarray) -> float:
     """How well one column alone ranks the target, in either direction.
 
-    >>> column_auc(np.array([1.0, 2, 3, 4]), np.array([False, False, True, True]))
+    >>> _column_auc(np.array([1.0, 2, 3, 4]), np.array([False, False, True, True]))
     1.0
     """
     ranks = rankdata(np.where(np.isfinite(values), values, np.nanmedian(values)))
@@ -36,7 +36,7 @@ def _category_purity(values: np.ndarray, target: np.ndarray) -> float:
     if sizes.mean() < 5:
         return 0.5
     rate = np.bincount(codes, weights=target) / sizes
-    return column_auc(rate[codes], target)
+    return _column_auc(rate[codes], target)
 
 
 def interpolated_share(points: np.ndarray) -> float:
@@ -96,4 +96,4 @@ def _column_score(sample: Sample, place: int, rows: IntArray, target: np.ndarray
         cells = sample.X[rows, place]
     numbers = cells.astype(np.float64)
     missing = np.isnan(numbers).astype(np.float64)
-    return max(column_auc(numbers, target), column_auc(missing, target))
+    return max(_column_auc(numbers, target), _column_auc(missing, target))

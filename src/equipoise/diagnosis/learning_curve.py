@@ -22,7 +22,7 @@ def power_law(n: FloatArray, best: float, gap: float, rate: float) -> FloatArray
     return np.asarray(best - gap * n**-rate)
 
 
-def curve_points(X: FloatArray, y: np.ndarray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+def _curve_points(X: FloatArray, y: np.ndarray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
     """Rare rows in training, and the balanced accuracy on held-out rows, for every repeat and fraction."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import StratifiedShuffleSplit
@@ -69,7 +69,7 @@ def ask(sample: Sample) -> Answer:
     if y.sum() < 15:
         raise ValueError("it needs at least 15 rows of the rarest class")
     rng = sample.random("curve")
-    sizes, scores = curve_points(X, y, rng)
+    sizes, scores = _curve_points(X, y, rng)
     now = float(sizes.max())
     at: FloatArray = np.unique(np.round(np.geomspace(sizes.min(), 4 * now, 30))).astype(np.float64)
     middle, low, high = extrapolate(sizes, scores, at, rng)

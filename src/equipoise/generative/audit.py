@@ -12,8 +12,8 @@ from scipy import stats
 
 from equipoise._core.checks import IntArray, check_array, check_choice, check_fraction, check_same_length
 from equipoise.datasets.labeled_images import LabeledImages, Pixels
-from equipoise.generative.clock import Estimate
 from equipoise.generative.memorization import Neighbors, nearest_two
+from equipoise.report import Interval
 
 FEWEST = 10  # samples of a class below which nothing is said of it
 _BASELINE = 1000  # training images of a class that the baseline looks at
@@ -26,22 +26,29 @@ class ClassAudit:
 
     Attributes
     ----------
-    name : the class
-    n_training : its training images, each counted once
-    n_samples : samples of the class
-    copies : how many of them are copies
-    fraction : their share, with an exact binomial interval
-    baseline : the share of the class's own training images that would pass for copies of another one, with its
-        interval: what duplicates and near-duplicates in the data alone would give
-    reproduced : how many training images of the class appear among the copies
+    name : str
+        The class.
+    n_training : int
+        Its training images, each counted once.
+    n_samples : int
+        The samples of the class.
+    copies : int
+        How many of them are copies.
+    fraction : Estimate
+        Their share, with an exact binomial interval.
+    baseline : Estimate
+        The share of the class's own training images that would pass for copies of another one, with its
+        interval: what duplicates and near-duplicates in the data alone would give.
+    reproduced : int
+        How many training images of the class appear among the copies.
     """
 
     name: str
     n_training: int
     n_samples: int
     copies: int
-    fraction: Estimate
-    baseline: Estimate
+    fraction: Interval
+    baseline: Interval
     reproduced: int
 
     @property
@@ -61,14 +68,24 @@ class CopyAudit:
 
     Attributes
     ----------
-    classes : what was found of each class
-    threshold : a sample is a copy if d(nn1)/d(nn2) is below it
-    confidence : of the intervals
-    duplicates : training images that were dropped because they equal another one exactly
-    samples, codes : the samples and their classes
-    training : the training images, each once
-    neighbors : the two nearest training images of each sample
-    labels_from : where the classes of the samples come from
+    classes : tuple of ClassAudit
+        What was found of each class.
+    threshold : float
+        A sample is a copy if d(nn1)/d(nn2) is below it.
+    confidence : float
+        Of the intervals.
+    duplicates : int
+        Training images that were dropped because they equal another one exactly.
+    samples : array of shape (n, channels, height, width)
+        The samples.
+    codes : array of int of shape (n,)
+        Their classes.
+    training : LabeledImages
+        The training images, each once.
+    neighbors : Neighbors
+        The two nearest training images of each sample.
+    labels_from : str
+        Where the classes of the samples come from.
     """
 
     classes: tuple[ClassAudit, ...]
@@ -92,12 +109,31 @@ class CopyAudit:
         )
 
     def closest(self, code: int, count: int) -> IntArray:
-        """Rows of the class's samples, those most like a copy first."""
+        """Rows of the class's samples, those most like a copy first.
+
+        Parameters
+        ----------
+        code : int
+            The class code.
+        count : int
+            How many rows at most.
+
+        Returns
+        -------
+        array of int
+            Row numbers of samples.
+        """
         rows = np.flatnonzero(self.codes == code)
         return rows[np.argsort(self.neighbors.ratio[rows], kind="stable")][:count]
 
     def in_words(self) -> list[str]:
-        """The verdict in plain sentences."""
+        """The verdict in plain sentences.
+
+        Returns
+        -------
+        list of str
+            The sentences.
+        """
         copied = [one for one in self.classes if one.copied]
         few = [one.name for one in self.classes if not one.known]
         if not copied:
@@ -120,7 +156,7 @@ class CopyAudit:
         return sentences
 
 
-def _share(estimate: Estimate) -> str:
+def _share(estimate: Interval) -> str:
     return f"{estimate.value:.0%} ({estimate.low:.0%} to {estimate.high:.0%})"
 
 
@@ -139,19 +175,28 @@ def audit_copies(
 
     Parameters
     ----------
-    samples : (n, channels, height, width), in the units of the training images
-    training : the images that the generator was trained on, with their classes
-    labels : the class of each sample, by name
-    assign : how to tell the classes of samples without labels: ``"nearest"``, the class of the nearest training
-        image, or ``"classifier"``, a small network trained on the training images (needs torch)
-    threshold : a sample is a copy if its nearest training image is nearer than this share of the second
-    second : the second neighbor is ``"any"`` image, or one of the sample's ``"class"``
-    confidence : of the exact binomial intervals
-    seed : of the classifier and of the images that the baseline looks at
+    samples : array of shape (n, channels, height, width)
+        The samples, in the units of the training images.
+    training : LabeledImages
+        The images that the generator was trained on, with their classes.
+    labels : sequence of str, optional
+        The class of each sample, by name.
+    assign : {"nearest", "classifier"}, optional
+        How to tell the classes of samples without labels: by the class of the nearest training image, or
+        by a small network trained on the training images (needs torch).
+    threshold : float
+        A sample is a copy if its nearest training image is nearer than this share of the second.
+    second : {"any", "class"}
+        Whether the second neighbor is any image, or one of the sample's class.
+    confidence : float
+        Of the exact binomial intervals.
+    seed : int
+        The seed of the classifier and of the images that the baseline looks at.
 
     Returns
     -------
     CopyAudit
+        What was found of each class.
 
     Raises
     ------
@@ -271,17 +316,17 @@ def _codes(
     return told(torch.from_numpy(samples)), f"a classifier of balanced accuracy {told.balanced_accuracy:.1%}"
 
 
-def _proportion(copies: int, n: int, confidence: float) -> Estimate:
+def _proportion(copies: int, n: int, confidence: float) -> Interval:
     """A share with its exact (Clopper–Pearson) interval; 0 of 50 is "at most 7 %", not "none"."""
     if n == 0:
-        return Estimate(float("nan"), 0.0, 1.0)
+        return Interval(float("nan"), 0.0, 1.0)
     ends = stats.binomtest(int(copies), int(n)).proportion_ci(confidence, method="exact")
-    return Estimate(float(copies / n), float(ends.low), float(ends.high))
+    return Interval(float(copies / n), float(ends.low), float(ends.high))
 
 
 def _baseline(
     training: LabeledImages, code: int, threshold: float, second: str, confidence: float, seed: int
-) -> Estimate:
+) -> Interval:
     """How many training images of a class pass for copies of another one."""
     rows = np.flatnonzero(training.codes == code)
     if len(training.images) < 3 or (second == "class" and len(rows) < 3):

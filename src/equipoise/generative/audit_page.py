@@ -8,9 +8,8 @@ from typing import Any
 import equipoise
 from equipoise._core.files import write_text
 from equipoise.generative.audit import ClassAudit, CopyAudit
-from equipoise.generative.clock import Estimate
 from equipoise.generative.gallery import gallery
-from equipoise.report import Interval, Note, Report, Row, Section, Table, Text
+from equipoise.report import Note, Report, Row, Section, Table, Text
 from equipoise.report.blocks import Block
 
 _COLUMNS = 12
@@ -49,8 +48,8 @@ def _table(audit: CopyAudit) -> Table:
     rows: list[list[Any]] = []
     for one in sorted(audit.classes, key=lambda one: -one.fraction.low):
         said = "too few samples" if not one.known else "copied" if one.copied else "not beyond chance"
-        copied = None if one.n_samples == 0 else _interval(one.fraction)
-        rows.append([one.name, one.n_samples, one.copies, copied, _interval(one.baseline),
+        copied = None if one.n_samples == 0 else one.fraction
+        rows.append([one.name, one.n_samples, one.copies, copied, one.baseline,
                      f"{one.reproduced} of {one.n_training}", said])  # fmt: skip
     columns = [
         "class",
@@ -66,10 +65,6 @@ def _table(audit: CopyAudit) -> Table:
         "for copies of another one."
     )
     return Table(columns, rows, caption, {"share copied": ".0%", "chance": ".1%"})
-
-
-def _interval(estimate: Estimate) -> Interval:
-    return Interval(estimate.value, estimate.low, estimate.high)
 
 
 def _pairs(audit: CopyAudit) -> list[Block]:

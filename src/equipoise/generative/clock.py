@@ -12,17 +12,9 @@ import pandas as pd
 from equipoise._core.checks import FloatArray, check_fraction, check_integer
 from equipoise.generative.memorization import crossing_time
 from equipoise.generative.monitor import Window, crossing_times, window
+from equipoise.report import Interval
 
 SURE = 0.95
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A number with the ends of its bootstrap interval; ∞ stands for "not within the run"."""
-
-    value: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -59,16 +51,16 @@ class Clock:
 
     names: tuple[str, ...]
     threshold: float
-    memorized: tuple[Estimate, ...]
+    memorized: tuple[Interval, ...]
     generalized: tuple[float, ...]
     first: str | None
     sureness: float
-    gaps: dict[tuple[str, str], Estimate]
+    gaps: dict[tuple[str, str], Interval]
     window: Window | None
     advised: int | None
     worst: tuple[str, float] | None
     last: int
-    final: tuple[Estimate, ...]
+    final: tuple[Interval, ...]
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -146,7 +138,7 @@ def read_clock(
         advised,
         (names[int(worst)], excess) if worst else None,
         int(looks["step"].max()),
-        tuple(Estimate(*(float(end.loc[code, c]) for c in ("fraction", "low", "high"))) for code in codes),
+        tuple(Interval(*(float(end.loc[code, c]) for c in ("fraction", "low", "high"))) for code in codes),
     )
 
 
@@ -168,12 +160,12 @@ def _gap(a: FloatArray | float, b: FloatArray | float) -> FloatArray:
         return np.asarray(np.subtract(a, b), dtype=np.float64)
 
 
-def _estimate(value: FloatArray | float, draws: FloatArray, tail: float) -> Estimate:
+def _estimate(value: FloatArray | float, draws: FloatArray, tail: float) -> Interval:
     known = draws[~np.isnan(draws)]
     if not len(known) or np.isnan(value):
-        return Estimate(float("nan"), float("nan"), float("nan"))
+        return Interval(float("nan"), float("nan"), float("nan"))
     low, high = np.quantile(known, [tail, 1 - tail], method="nearest")
-    return Estimate(float(value), float(low), float(high))
+    return Interval(float(value), float(low), float(high))
 
 
 def _generalized(looks: pd.DataFrame, code: int, slack: float = 0.05) -> float:
@@ -215,7 +207,18 @@ def _advised(
 
 
 def in_words(clock: Clock) -> list[str]:
-    """The reading in plain sentences: who comes first, the window, which checkpoint."""
+    """The reading in plain sentences: who comes first, the window, which checkpoint.
+
+    Parameters
+    ----------
+    clock : Clock
+        The reading.
+
+    Returns
+    -------
+    list of str
+        The sentences.
+    """
     return [_first_in_words(clock), _window_in_words(clock), _advice_in_words(clock)]
 
 
@@ -278,10 +281,10 @@ def steps(value: float) -> str:
     return f"{value:,.0f}" if np.isfinite(value) else "never"
 
 
-def span(estimate: Estimate) -> str:
+def span(estimate: Interval) -> str:
     """An interval of steps as text.
 
-    >>> span(Estimate(5.0, 3.0, float("inf")))
+    >>> span(Interval(5.0, 3.0, float("inf")))
     '95 % interval: from 3 on'
     """
     if not np.isfinite(estimate.low):

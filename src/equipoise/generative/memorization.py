@@ -219,8 +219,3 @@ def crossing_time(steps: npt.ArrayLike, fractions: npt.ArrayLike, threshold: flo
         return float(t[0])
     share = (threshold - f[at - 1]) / (f[at] - f[at - 1])
     return float(np.exp(np.log(t[at - 1]) + share * (np.log(t[at]) - np.log(t[at - 1]))))
-
-
-def memorization_gap(times: dict[Any, float], reference: Any, partner: Any) -> float:
-    """t_mem(reference) − t_mem(partner), positive where the partner comes first (Nicoletti et al., Eq 147)."""
-    return times[reference] - times[partner]

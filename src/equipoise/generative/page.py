@@ -31,7 +31,7 @@ def write_report(
 
 def build_report(summaries: Sequence[RunSummary], *, reference: str | None = None) -> Report:
     """The report of one run in sections, or of several: together first, then a section each."""
-    footer = f"Equipoise {equipoise.__version__}. Nearest neighbors, bootstrap and theory: docs/how-to/diffusion.md."
+    footer = f"Equipoise {equipoise.__version__}. Neighbors, bootstrap and theory: docs/how-to/diffusion.md."
     if len(summaries) == 1:
         one = summaries[0]
         sections = [

@@ -35,18 +35,26 @@ def color(code: int) -> str:
     return PALETTE[code % len(PALETTE)]
 
 
-def _soft(code: int, opacity: float = 0.18) -> str:
+def _soft(code: int) -> str:
     red, green, blue = (int(color(code)[i : i + 2], 16) for i in (1, 3, 5))
-    return f"rgba({red},{green},{blue},{opacity})"
+    return f"rgba({red},{green},{blue},0.18)"
 
 
 def _of_class(table: pd.DataFrame, code: int) -> pd.DataFrame:
     return table[table["label"] == code].sort_values("step")
 
 
-def _log_steps(figure: Any, table: pd.DataFrame) -> None:
+def _shaded(x: Any, low: Any, high: Any, fill: str) -> list[Any]:
+    """A band between two curves."""
+    edge = {"line": {"width": 0}, "hoverinfo": "skip", "showlegend": False, "mode": "lines"}
+    return [scatter(x=x, y=high, **edge), scatter(x=x, y=low, fill="tonexty", fillcolor=fill, **edge)]
+
+
+def _over_steps(table: pd.DataFrame, traces: Sequence[Any], y: str) -> Any:
+    figure = new_figure(*traces, x="training step", y=y)
     decades = np.log10(table["step"].max() / table["step"].min())
     figure.update_xaxes(type="log", tickformat="~s", dtick=1 if decades > 1.5 else None)
+    return figure
 
 
 def memorized_curves(table: pd.DataFrame, clock: Clock) -> Any:
@@ -55,10 +63,8 @@ def memorized_curves(table: pd.DataFrame, clock: Clock) -> Any:
     for code, name in enumerate(clock.names):
         own = _of_class(table, code).dropna(subset=["fraction"])
         x, text = own["step"], plain(name)
-        band = {"line": {"width": 0}, "hoverinfo": "skip", "showlegend": False, "mode": "lines"}
         traces += [
-            scatter(x=x, y=own["high"], **band),
-            scatter(x=x, y=own["low"], fill="tonexty", fillcolor=_soft(code), **band),
+            *_shaded(x, own["low"], own["high"], _soft(code)),
             scatter(
                 x=x,
                 y=own["fraction"],
@@ -70,9 +76,8 @@ def memorized_curves(table: pd.DataFrame, clock: Clock) -> Any:
                 hovertemplate=f"{text}, step %{{x:,}}: %{{y:.0%}} of %{{customdata}} samples<extra></extra>",
             ),
         ]
-    figure = new_figure(*traces, x="training step", y="samples that are copies")
+    figure = _over_steps(table, traces, "samples that are copies")
     figure.update_layout(legend_traceorder="normal")
-    _log_steps(figure, table)
     figure.update_yaxes(tickformat=".0%", range=[-0.03, 1.03])
     figure.add_hline(clock.threshold, line={"dash": "dash", "color": COLORS["muted"], "width": 1})
     for code, time in enumerate(clock.memorized):
@@ -80,13 +85,7 @@ def memorized_curves(table: pd.DataFrame, clock: Clock) -> Any:
             figure.add_vline(time.value, line={"dash": "dot", "color": color(code), "width": 1.5})
     if clock.window is not None and clock.window.is_open:
         end = clock.window.closes if np.isfinite(clock.window.closes) else clock.last
-        figure.add_vrect(
-            clock.window.opens,
-            end,
-            fillcolor=COLORS["soft"],
-            line_width=0,
-            layer="below",
-        )
+        figure.add_vrect(clock.window.opens, end, fillcolor=COLORS["soft"], line_width=0, layer="below")
         figure.add_annotation(
             x=float(np.log10(clock.window.opens)),  # annotations of a log axis are placed by the exponent
             y=1,
@@ -115,9 +114,7 @@ def error_curves(table: pd.DataFrame, names: Sequence[str]) -> Any:
                 hovertemplate=f"{text}, step %{{x:,}}: %{{y:.4f}}<extra></extra>",
             )
         )
-    figure = new_figure(*traces, x="training step", y="error on held-out images")
-    _log_steps(figure, table)
-    return figure
+    return _over_steps(table, traces, "error on held-out images")
 
 
 def distance_curves(table: pd.DataFrame, clock: Clock) -> Any:
@@ -136,8 +133,7 @@ def distance_curves(table: pd.DataFrame, clock: Clock) -> Any:
                     hovertemplate=f"{text}, {column}, step %{{x:,}}: %{{y:.3g}}<extra></extra>",
                 )
             )
-    figure = new_figure(*traces, x="training step", y="mean distance")
-    _log_steps(figure, table)
+    figure = _over_steps(table, traces, "mean distance")
     figure.update_yaxes(type="log")
     return figure
 
@@ -149,12 +145,9 @@ def gaps_against_variance(points: Sequence[GapPoint], seed: int = 0) -> Any:
     traces = []
     if len(np.unique(x)) > 2:
         grid = np.linspace(x.min(), x.max(), 40)
-        low, high = _band(x, y, grid, seed)
-        band = {"line": {"width": 0}, "hoverinfo": "skip", "showlegend": False, "mode": "lines"}
         line = {"color": COLORS["muted"], "dash": "dash", "width": 1.5}
         traces = [
-            scatter(x=grid, y=high, **band),
-            scatter(x=grid, y=low, fill="tonexty", fillcolor="rgba(86,100,111,0.15)", **band),
+            *_shaded(grid, *_band(x, y, grid, seed), "rgba(86,100,111,0.15)"),
             scatter(x=grid, y=_line(x, y, grid), mode="lines", line=line, name="linear fit"),
         ]
     figure = new_figure(*traces, *_points(points, x), x="variance of the other class", y="gap in steps")

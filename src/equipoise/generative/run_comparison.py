@@ -7,11 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import stats
 
-from equipoise.generative.clock import Estimate
 from equipoise.generative.plots import GapPoint, gaps_against_share, gaps_against_variance
 from equipoise.generative.run_summary import RunSummary
 from equipoise.generative.sections import time_cell
-from equipoise.report import Figure, Note, Row, Table
+from equipoise.report import Figure, Interval, Note, Row, Table
 from equipoise.report.blocks import Block
 
 
@@ -78,15 +77,15 @@ def _reference(one: RunSummary, summaries: Sequence[RunSummary], wanted: str | N
     )
 
 
-def _gap(one: RunSummary, base: str, partner: str) -> Estimate:
+def _gap(one: RunSummary, base: str, partner: str) -> Interval:
     """t_mem(reference) − t_mem(partner), Eq 147."""
     if (base, partner) in one.clock.gaps:
         return one.clock.gaps[base, partner]
     turned = one.clock.gaps[partner, base]
-    return Estimate(-turned.value, -turned.high, -turned.low)
+    return Interval(-turned.value, -turned.high, -turned.low)
 
 
-def _point(one: RunSummary, base: str, partner: str, gap: Estimate) -> GapPoint:
+def _point(one: RunSummary, base: str, partner: str, gap: Interval) -> GapPoint:
     code, other = one.names.index(partner), one.names.index(base)
     censored = bool(np.isinf(gap.value))
     times = [one.clock.memorized[i].value for i in (other, code)]

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.generative.clock import Clock, Estimate, in_words, steps
+from equipoise.generative.clock import Clock, in_words, steps
 from equipoise.generative.gallery import gallery
 from equipoise.generative.plots import distance_curves, error_curves, memorized_curves
 from equipoise.generative.run_summary import RunSummary
-from equipoise.report import Code, Details, Facts, Figure, Headline, Note, Row, Table, Text
+from equipoise.report import Code, Details, Facts, Figure, Headline, Interval, Note, Row, Table, Text
 from equipoise.report.blocks import Block
 
 COLUMNS = 8  # samples shown of a class at a look
@@ -90,7 +90,7 @@ def _how_to_draw(one: RunSummary) -> str:
     return f"from equipoise.generative import DDPM\n\nimages = DDPM.load({str(path)!r}).sample(16{asked})"
 
 
-def time_cell(time: Estimate, last: int) -> str:
+def time_cell(time: Interval, last: int) -> str:
     """A crossing time with its interval, as text."""
     if not np.isfinite(time.value):
         return f"not by {last:,}"
@@ -138,7 +138,7 @@ def _thresholds_table(one: RunSummary) -> Table:
     return Table(["class", *(f"{kind} copies" for kind in kinds)], rows, caption)
 
 
-def gap_cell(clock: Clock, a: str, b: str) -> str:
+def _gap_cell(clock: Clock, a: str, b: str) -> str:
     """Who of two classes comes first, and by how much, in words."""
     gap = clock.gaps[a, b]
     if np.isnan(gap.value):
@@ -157,7 +157,7 @@ def gap_cell(clock: Clock, a: str, b: str) -> str:
 
 
 def _gaps_table(clock: Clock) -> Table:
-    rows = [[f"{a} – {b}", gap_cell(clock, a, b)] for a, b in clock.gaps]
+    rows = [[f"{a} – {b}", _gap_cell(clock, a, b)] for a, b in clock.gaps]
     return Table(["classes", "gap between their memorization"], rows)
 
 

@@ -107,6 +107,22 @@ def prescribe(
 
     The model has the paper's ratios of features and samples to dimensions. The search compares many shares on
     common draws, for which a smaller ``dimension`` than the paper's is enough.
+
+    Parameters
+    ----------
+    data : LabeledImages
+        The images.
+    quantity : {"memorization", "generalization"}
+        Which times to make equal.
+    dimension : int
+        N of the model.
+    seed : int
+        The seed of the model's draws.
+
+    Returns
+    -------
+    Prescription
+        The shares, and what the theory expects of them.
     """
     model = RandomFeatures(describe(data), DIFFUSION_TIME, FEATURES_PER_DIM, SAMPLES_PER_DIM)
     size = max(dimension, len(data.classes) + 2)

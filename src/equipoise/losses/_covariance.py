@@ -102,7 +102,7 @@ def merge_batch_(
 def _second_moments(x: Tensor, row: Tensor, size: int) -> Tensor:
     """Σ x xᵀ over the samples of each row of a table."""
     n, d = x.shape
-    if size <= _ONE_PRODUCT and x.device.type == "cpu" and not torch.compiler.is_compiling():
+    if n and size <= _ONE_PRODUCT and x.device.type == "cpu" and not torch.compiler.is_compiling():
         padded = _by_row(x, row, size)
         return torch.bmm(padded.mT, padded)
     if size <= _ONE_PRODUCT:

@@ -52,7 +52,7 @@ from equipoise.metrics.generative import (
     generative_interval,
 )
 from equipoise.metrics.intervals import (
-    Interval,
+    BootstrapInterval,
     bootstrap_difference,
     bootstrap_interval,
     interval_table,
@@ -72,10 +72,10 @@ from equipoise.metrics.wishes import UnmetWish, Wish
 __all__ = [
     "METRICS",
     "Balls",
+    "BootstrapInterval",
     "CostCurve",
     "Decision",
     "DecisionFigure",
-    "Interval",
     "Judgment",
     "Metric",
     "OperatingPoint",

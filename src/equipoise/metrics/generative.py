@@ -11,7 +11,7 @@ from scipy import linalg
 
 from equipoise._core.checks import FloatArray, check_array, check_choice, check_integer
 from equipoise._core.random import RandomState
-from equipoise.metrics.intervals import Interval, bootstrap
+from equipoise.metrics.intervals import BootstrapInterval, bootstrap
 
 _CELLS = 4_000_000  # distances held at once: 32 MB
 
@@ -253,7 +253,7 @@ def generative_interval(
     method: str = "percentile",
     n_resamples: int = 1000,
     random_state: RandomState = None,
-) -> Interval:
+) -> BootstrapInterval:
     """``"density"``, ``"coverage"`` or ``"frechet_distance"`` with a bootstrap interval.
 
     Density is resampled over the fakes and coverage over the reals, the balls staying as they are (a
@@ -282,7 +282,7 @@ def generative_interval(
 
     Returns
     -------
-    Interval
+    BootstrapInterval
         The value with its bounds and standard error.
 
     Examples

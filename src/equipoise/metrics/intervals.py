@@ -30,7 +30,7 @@ _GROUPS = 200  # groups a stratum of the jackknife, which estimates only BCa's a
 
 
 @dataclass(frozen=True)
-class Interval:
+class BootstrapInterval:
     """An estimate between two bounds.
 
     Attributes
@@ -52,7 +52,7 @@ class Interval:
 
     Examples
     --------
-    >>> 0.5 in Interval(0.45, 0.4, 0.6, 0.05, 0.95, "percentile", 1000)
+    >>> 0.5 in BootstrapInterval(0.45, 0.4, 0.6, 0.05, 0.95, "percentile", 1000)
     True
     """
 
@@ -152,7 +152,7 @@ def bootstrap(
     method: str = "percentile",
     n_resamples: int = 1000,
     random_state: RandomState = None,
-) -> Interval:
+) -> BootstrapInterval:
     """An interval for a statistic of weights; :func:`bootstrap_interval` is the usual way in.
 
     Parameters
@@ -181,7 +181,7 @@ def bootstrap(
     acceleration = _acceleration(statistic, strata, rng) if method == "bca" else 0.0
     low, high = _bounds(values, estimate, method, confidence, acceleration)
     spread = float(values.std(ddof=1))
-    return Interval(estimate, float(low), float(high), spread, confidence, method, n_resamples)
+    return BootstrapInterval(estimate, float(low), float(high), spread, confidence, method, n_resamples)
 
 
 def _statistic(
@@ -215,7 +215,7 @@ def bootstrap_interval(
     stratified: bool = True,
     random_state: RandomState = None,
     **keywords: Any,
-) -> Interval:
+) -> BootstrapInterval:
     """A metric with its bootstrap interval.
 
     Parameters
@@ -243,7 +243,7 @@ def bootstrap_interval(
 
     Returns
     -------
-    Interval
+    BootstrapInterval
         The estimate with its bounds and standard error.
 
     Raises
@@ -286,7 +286,7 @@ def bootstrap_difference(
     stratified: bool = True,
     random_state: RandomState = None,
     **keywords: Any,
-) -> Interval:
+) -> BootstrapInterval:
     """The difference ``first − second`` of a metric between two models on the same samples.
 
     Both see the same resamples, so what they have in common cancels.
@@ -316,7 +316,7 @@ def bootstrap_difference(
 
     Returns
     -------
-    Interval
+    BootstrapInterval
         The difference with its bounds and standard error.
 
     Examples

@@ -35,13 +35,17 @@ _IMAGE = {"paper": _Widths(64, 128, 1024, 1024, 0.4), "small": _Widths(32, 64, 2
 _TABLE = {"paper": _Widths(512, 256, 512, 512, 0.4), "small": _Widths(128, 64, 128, 64, 0.2)}
 
 
+_LARGEST_MAP = 16  # before a dense layer; images of up to 64 pixels a side are halved twice, as in the paper
+
+
 class Autoencoder(FeaturesAndHead):
     """Encoder E, decoder D, critic C, mixer M and linear head L, for images or tables.
 
     Parameters
     ----------
     input_shape : (channels, height, width) or (columns,)
-        Images must have values in [0, 1]: the decoder ends in a sigmoid. Tables are decoded without one.
+        Images must have values in [0, 1]: the decoder ends in a sigmoid. Tables are decoded without one. Images of
+        more than 64 pixels a side are halved more often than the paper's, until their maps have 16 at most.
     n_classes : int
         Number of logits. Decoder, critic and mixer are told the class.
     latent : int, optional
@@ -98,7 +102,9 @@ class Autoencoder(FeaturesAndHead):
             shape = check_image_shape(input_shape, 4)
             self.encoder: nn.Module = _image_encoder(shape, self.latent, widths, dropped)
             self.decoder: nn.Module = _ImageDecoder(shape, self.latent + n_classes, widths)
-            self.critic: nn.Module = _Critic(_image_maps(shape, widths), shape, told, (widths.dense,))
+            self.critic: nn.Module = _Critic(
+                nn.Sequential(*_image_maps(shape, widths)), shape, told, (widths.dense,)
+            )
         else:
             columns = self.input_shape[0]
             self.encoder = nn.Sequential(
@@ -205,8 +211,12 @@ def _dense(widths: Sequence[int], activation: nn.Module, dropout: float = 0.0) -
     return layers
 
 
-def _halved(size: int) -> int:
-    return (size + 1) // 2
+def _map_sizes(height: int, width: int) -> list[tuple[int, int]]:
+    """Sides of the maps: halved twice, and again until they are small enough for a dense layer."""
+    sizes = [(height, width)]
+    while len(sizes) < 3 or max(sizes[-1]) > _LARGEST_MAP:
+        sizes.append(((sizes[-1][0] + 1) // 2, (sizes[-1][1] + 1) // 2))
+    return sizes
 
 
 def _down(fan_in: int, fan_out: int, size: tuple[int, int]) -> list[nn.Module]:
@@ -216,33 +226,30 @@ def _down(fan_in: int, fan_out: int, size: tuple[int, int]) -> list[nn.Module]:
     return [*pad, nn.Conv2d(fan_in, fan_out, 4, stride=2, padding=1)]
 
 
-def _image_encoder(shape: tuple[int, int, int], latent: int, widths: _Widths, dropout: float) -> nn.Module:
+def _image_maps(
+    shape: tuple[int, int, int], widths: _Widths, *, normalize: bool = False, dropout: float = 0.0
+) -> list[nn.Module]:
     channels, height, width = shape
-    small = (_halved(height), _halved(width))
-    dropped: list[nn.Module] = [nn.Dropout(dropout)] if dropout else []
-    flat = widths.second * _halved(small[0]) * _halved(small[1])
+    layers: list[nn.Module] = []
+    for place, size in enumerate(_map_sizes(height, width)[:-1]):
+        fan_out = widths.second if place else widths.first
+        layers += _down(channels, fan_out, size)
+        if normalize:
+            layers.append(nn.BatchNorm2d(fan_out))
+        layers.append(nn.LeakyReLU(0.2))
+        if dropout:
+            layers.append(nn.Dropout(dropout))
+        channels = fan_out
+    return layers
+
+
+def _image_encoder(shape: tuple[int, int, int], latent: int, widths: _Widths, dropout: float) -> nn.Module:
+    flat = widths.second * math.prod(_map_sizes(*shape[1:])[-1])
     return nn.Sequential(
-        *_down(channels, widths.first, (height, width)),
-        nn.BatchNorm2d(widths.first),
-        nn.LeakyReLU(0.2),
-        *dropped,
-        *_down(widths.first, widths.second, small),
-        nn.BatchNorm2d(widths.second),
-        nn.LeakyReLU(0.2),
-        *dropped,
+        *_image_maps(shape, widths, normalize=True, dropout=dropout),
         nn.Flatten(),
         *_dense([flat, widths.dense], nn.LeakyReLU(0.2), dropout),
         nn.Linear(widths.dense, latent),
-    )
-
-
-def _image_maps(shape: tuple[int, int, int], widths: _Widths) -> nn.Module:
-    channels, height, width = shape
-    return nn.Sequential(
-        *_down(channels, widths.first, (height, width)),
-        nn.LeakyReLU(0.2),
-        *_down(widths.first, widths.second, (_halved(height), _halved(width))),
-        nn.LeakyReLU(0.2),
     )
 
 
@@ -250,12 +257,15 @@ class _ImageDecoder(nn.Module):
     def __init__(self, shape: tuple[int, int, int], fan_in: int, widths: _Widths) -> None:
         super().__init__()
         channels, self.height, self.width = shape
-        self.start = (widths.second, _halved(_halved(self.height)), _halved(_halved(self.width)))
+        sizes = _map_sizes(self.height, self.width)
+        self.start = (widths.second, *sizes[-1])
         self.dense = nn.Sequential(*_dense([fan_in, widths.dense, math.prod(self.start)], nn.ReLU()))
+        ups: list[nn.Module] = []
+        for _ in sizes[2:]:
+            up = nn.ConvTranspose2d(widths.second, widths.second, 4, stride=2, padding=1)
+            ups += [up, nn.BatchNorm2d(widths.second), nn.ReLU()]
         self.maps = nn.Sequential(
-            nn.ConvTranspose2d(widths.second, widths.second, 4, stride=2, padding=1),
-            nn.BatchNorm2d(widths.second),
-            nn.ReLU(),
+            *ups,
             nn.ConvTranspose2d(widths.second, widths.first, 4, stride=2, padding=1),
             nn.BatchNorm2d(widths.first),
             nn.ELU(),

@@ -20,10 +20,10 @@ PRESETS: dict[str, dict[str, Any]] = {
 """``paper`` is Appendix J.1 of Nicoletti et al.; the others fit a CPU."""
 
 
-def time_embedding(t: Tensor, dim: int) -> Tensor:
+def _time_embedding(t: Tensor, dim: int) -> Tensor:
     """Sines and cosines of t at geometrically spaced frequencies (Vaswani et al. 2017; Ho et al. 2020).
 
-    >>> time_embedding(torch.tensor([0.0]), 4)
+    >>> _time_embedding(torch.tensor([0.0]), 4)
     tensor([[0., 0., 1., 1.]])
     """
     half = dim // 2
@@ -127,7 +127,7 @@ class UNet(nn.Module):
         self.leave = nn.Sequential(_norm(c), nn.SiLU(), last)
 
     def forward(self, x: Tensor, t: Tensor, labels: Tensor | None = None) -> Tensor:
-        told = self.time(time_embedding(t, self.base))
+        told = self.time(_time_embedding(t, self.base))
         if self.label is not None:
             if labels is None:
                 raise ValueError("this network was made for classes: labels are needed")

@@ -86,5 +86,17 @@ class WideResNet(FeaturesAndHead):
         self.body.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def features(self, x: Tensor) -> Tensor:
+        """The last feature maps, averaged over the image.
+
+        Parameters
+        ----------
+        x : Tensor of shape (n, channels, height, width)
+            A batch of images.
+
+        Returns
+        -------
+        Tensor of shape (n, d)
+            The features.
+        """
         maps: Tensor = self.body(x.contiguous(memory_format=torch.channels_last))
         return maps.mean(dim=(2, 3))

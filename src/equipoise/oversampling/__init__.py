@@ -1,27 +1,5 @@
 """scikit-learn samplers with provenance and a quality gate."""
 
-from equipoise.oversampling._base import Preflight, ProvenanceSampler
-from equipoise.oversampling.amdo import AMDO
-from equipoise.oversampling.autoencoder import AutoencoderOversampler
-from equipoise.oversampling.bagan import BAGAN
-from equipoise.oversampling.deep_smote import DeepSMOTE
-from equipoise.oversampling.gamo import GAMO
-from equipoise.oversampling.gate import LowQualityError, LowQualityWarning
-from equipoise.oversampling.mc_ccr import MCCCR
-from equipoise.oversampling.mc_rbo import MCRBO
-from equipoise.oversampling.provenance import Provenance
+from equipoise._core.extras import lazy_names
 
-__all__ = [
-    "AMDO",
-    "BAGAN",
-    "GAMO",
-    "MCCCR",
-    "MCRBO",
-    "AutoencoderOversampler",
-    "DeepSMOTE",
-    "LowQualityError",
-    "LowQualityWarning",
-    "Preflight",
-    "Provenance",
-    "ProvenanceSampler",
-]
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

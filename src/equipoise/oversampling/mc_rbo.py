@@ -115,7 +115,8 @@ class MCRBO(ProvenanceSampler):
         n, d = walkers.shape
         tree, p = cKDTree(field), 1 if self.metric == "manhattan" else 2
         orders = rng.permuted(np.tile(np.arange(2 * d), (_ORDERS, 1)), axis=1)
-        turn = _Turns(rng.integers(2**63, size=n, dtype=np.uint64), np.zeros(n, np.int64))
+        state: Any = rng.integers(2**63, size=n, dtype=np.uint64)
+        turn = _Turns(state, np.zeros(n, np.int64))
         stage, left = max(1, round(self.gamma / self.step)), self.n_steps
         while left > 0 and len(awake := np.flatnonzero(turn.tried < 2 * d)):
             steps = min(stage, left)

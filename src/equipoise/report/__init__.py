@@ -15,64 +15,6 @@ into a matplotlib figure through :func:`literal`. :func:`new_figure` and :func:`
 Words in a report's ``terms`` are explained where they first stand.
 """
 
-from __future__ import annotations
+from equipoise._core.extras import lazy_names
 
-from equipoise.report.blocks import (
-    Block,
-    Code,
-    Details,
-    Facts,
-    Figure,
-    Gallery,
-    Headline,
-    Interval,
-    Links,
-    Note,
-    Picture,
-    Ranking,
-    Row,
-    Table,
-    Text,
-)
-from equipoise.report.document import Report, Section
-from equipoise.report.figures import Chart, bar, heatmap, new_figure, plain, plain_labels, scatter
-from equipoise.report.operating import LiveOperatingPoint
-from equipoise.report.palette import COLORS, PALETTE, SHADES
-from equipoise.report.still import literal, new_axes, plot_critical_difference
-from equipoise.report.terms import TERMS, Term
-
-__all__ = [
-    "COLORS",
-    "PALETTE",
-    "SHADES",
-    "TERMS",
-    "Block",
-    "Chart",
-    "Code",
-    "Details",
-    "Facts",
-    "Figure",
-    "Gallery",
-    "Headline",
-    "Interval",
-    "Links",
-    "LiveOperatingPoint",
-    "Note",
-    "Picture",
-    "Ranking",
-    "Report",
-    "Row",
-    "Section",
-    "Table",
-    "Term",
-    "Text",
-    "bar",
-    "heatmap",
-    "literal",
-    "new_axes",
-    "new_figure",
-    "plain",
-    "plain_labels",
-    "plot_critical_difference",
-    "scatter",
-]
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

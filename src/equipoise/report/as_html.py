@@ -40,10 +40,10 @@ def _hash(script: str) -> str:
     return "'sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() + "'"
 
 
-def embed_json(value: Any) -> str:
+def _embed_json(value: Any) -> str:
     """JSON that can stand inside a ``<script>`` element: no sign that could end it.
 
-    >>> embed_json("</script>")
+    >>> _embed_json("</script>")
     '"\\\\u003c/script\\\\u003e"'
     """
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
@@ -118,6 +118,6 @@ def render(report: Report) -> str:
         style=_style(),
         scripts=scripts,
         script_hashes=" ".join(map(_hash, scripts)),
-        figures=embed_json(_settings(figures)),
-        lives=embed_json(to_plain([block.payload() for block in lives])) if lives else "",
+        figures=_embed_json(_settings(figures)),
+        lives=_embed_json(to_plain([block.payload() for block in lives])) if lives else "",
     )

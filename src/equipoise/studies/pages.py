@@ -41,6 +41,20 @@ def write_pages(
     """Write ``NAME.html``, ``NAME.md`` and their pictures for every study in a store.
 
     ``spec`` describes the study of its name; others are looked for by :func:`~equipoise.studies.named_spec`.
+
+    Parameters
+    ----------
+    store_path : path
+        The store.
+    folder : path
+        Where to write.
+    spec : Spec, optional
+        The study; by default it is found by its name.
+
+    Returns
+    -------
+    list of Path
+        The files that were written.
     """
     written: list[Path] = []
     with Store(store_path, read_only=True) as store:
@@ -74,7 +88,8 @@ def study_report(store: Store, study: Mapping[str, Any], spec: Spec | None = Non
     ]
     title, reference = (spec.title, spec.reference) if spec else (study["title"], study["reference"])
     blocks = list(sections[0].blocks)
-    own = blocks.pop(0) if blocks and isinstance(blocks[0], Headline) else None
+    own = blocks[0] if blocks and isinstance(blocks[0], Headline) else None
+    blocks = blocks[own is not None :]
     if own is not None and own.parts:  # the study's own page has said it all
         first = own
     else:
@@ -101,7 +116,7 @@ def _first_screen(
     done = sum(record["status"] == "done" for record in records)
     parts = [("What was asked", f"{title}." + (f" After {reference}." if reference else ""))]
     sure = f"{done:,} cells" + (
-        f", {scores.repeats} repeats of each." if scores and scores.repeats > 1 else "."
+        f", {scores.repeats} repeats of each." if scores and scores.repeats > 1 else _seeds(records)
     )
     test = ""
     if not claim and scores is not None and direction(scores.metric) and scores.mean.shape[1] > 1:
@@ -109,6 +124,15 @@ def _first_screen(
     if claim:
         parts.append(("What came out", claim))
     return Headline(claim or title, [*parts, ("How sure", f"{sure} {test}".strip())])
+
+
+def _seeds(records: list[dict[str, Any]]) -> str:
+    """How many seeds or draws the cells have, where they have several."""
+    for name in ("seed", "draw"):
+        found = {str(record.get("settings", {}).get(name)) for record in records} - {"None"}
+        if len(found) > 1:
+            return f" with {len(found)} {name}s in all."
+    return "."
 
 
 def _outcome(scores: Scores) -> tuple[str, str]:
@@ -151,7 +175,7 @@ def write_index(specs: Sequence[Spec], folder: str | PathLike[str]) -> Path:
     found = [spec for spec in specs if (Path(folder) / spec.name / f"{spec.name}.html").exists()]
     links = [(spec.title, f"{spec.name}/{spec.name}.html", spec.reference) for spec in found]
     claim = f"{len(found)} studies, each with its settings, its results and a command that runs it again."
-    return Report("Studies", [Section("Studies", [Headline(claim), Links(links)])]).write(
+    return Report("Studies of Equipoise", [Section("What was asked", [Headline(claim), Links(links)])]).write(
         folder, "index", kinds=("html",)
     )["html"]
 

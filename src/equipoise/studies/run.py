@@ -55,6 +55,8 @@ def run_study(
         Local processes; as many as cores by default.
     only : mapping of str to sequence of str, optional
         Only the cells with these settings.
+    changed : mapping of str to sequence, optional
+        Other values for settings than the study's.
     resume : bool
         Whether the store may hold cells already.
     retry_failed : bool

@@ -95,7 +95,7 @@ def suite(
         yield from _cells({**axes, **overrides}, fixed, parameters or {})
 
     shown = fixed["metrics"]
-    return Spec(name, title, run_cell, grid=cells, metrics=shown, check=check_cells, **spec)
+    return Spec(name, title, run_cell, grid=cells, metrics=shown, check=_check_cells, **spec)
 
 
 def _cells(
@@ -141,7 +141,7 @@ def _check_parameters(
             raise ValueError(f"parameter {name!r} must be a list of values, got {values!r}")
 
 
-def check_cells(cells: list[Settings]) -> None:
+def _check_cells(cells: list[Settings]) -> None:
     """Everything that the cells name exists, and the methods fit the data."""
     for name in sorted({name for cell in cells for name in [*cell["metrics"], cell["tune_metric"]]}):
         check_choice("metric", get_metric(name).name.partition("(")[0], sorted(METRICS))

@@ -315,18 +315,24 @@ def _end_of_epoch(run: Run, means: _Means) -> dict[str, float]:
 def _take(run: Run, rows: Tensor) -> Batch:
     """This process's part of a batch."""
     data, device = run.data, run.fabric.device
-    mine = rows[run.fabric.global_rank :: run.fabric.world_size].to(device)
-    inputs = data.inputs[mine]
-    targets = None if data.targets is None else data.targets[mine]
-    weight = None if data.weight is None else data.weight[mine]
+    alone = run.fabric.world_size == 1
+    mine = (rows if alone else rows[run.fabric.global_rank :: run.fabric.world_size]).to(device)
+    inputs, targets, weight = _rows(data.inputs, mine), _rows(data.targets, mine), _rows(data.weight, mine)
     if run.class_weight is not None and targets is not None:
         of_class = run.class_weight.to(device)[targets]
         weight = of_class if weight is None else weight * of_class
     generator = functools.partial(run.generator, "batch", run.epoch, run.batch)
     if run.augment is not None:
         inputs = run.augment(inputs, run.generator("augment", run.epoch, run.batch, run.fabric.global_rank))
-    share = _share(run, rows, weight) if run.fabric.world_size > 1 else 1.0
+    share = 1.0 if alone else _share(run, rows, weight)
     return Batch(inputs, targets, weight, mine, generator, share)
+
+
+def _rows(part: Any, rows: Tensor) -> Any:
+    """Some rows of a tensor, in half the time of indexing; or of inputs that are read when asked for."""
+    if part is None:
+        return None
+    return part.index_select(0, rows) if isinstance(part, Tensor) else part[rows]
 
 
 def _share(run: Run, rows: Tensor, weight: Tensor | None) -> float:

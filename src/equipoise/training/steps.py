@@ -134,8 +134,7 @@ class PlainStep:
         loss, logits = self._loss_of(model, batch)
         self.backward(loss * batch.share if batch.share != 1.0 else loss)
         self.update(model, optimizer)
-        with torch.no_grad():
-            accuracy = (logits.argmax(dim=1) == batch.labels()).float().mean()
+        accuracy = (logits.argmax(dim=1) == batch.labels()).mean(dtype=torch.float32)
         return Outcome(loss.detach(), {"accuracy": accuracy})
 
     def backward(self, loss: Tensor) -> None:

@@ -16,41 +16,16 @@ def _logistic(seed: int, class_weight: str | None = None, *, C: float) -> Any:
     return make_pipeline(StandardScaler(), model)
 
 
-def _forest(
-    seed: int,
-    class_weight: str | None = None,
-    *,
-    n_estimators: int,
-    min_samples_leaf: int,
-    max_features: float,
-) -> Any:
+def _forest(seed: int, class_weight: str | None = None, **settings: Any) -> Any:
     from sklearn.ensemble import RandomForestClassifier
 
-    return RandomForestClassifier(
-        n_estimators=n_estimators,
-        min_samples_leaf=min_samples_leaf,
-        max_features=max_features,
-        class_weight=class_weight,
-        random_state=seed,
-    )
+    return RandomForestClassifier(class_weight=class_weight, random_state=seed, **settings)
 
 
-def _boosting(
-    seed: int, class_weight: str | None = None, *, max_iter: int, learning_rate: float, max_leaf_nodes: int,
-    min_samples_leaf: int, l2_regularization: float,
-) -> Any:  # fmt: skip
+def _boosting(seed: int, class_weight: str | None = None, **settings: Any) -> Any:
     from equipoise.advisor.treatments._binning import boosting
 
-    return boosting(
-        max_iter=max_iter,
-        learning_rate=learning_rate,
-        max_leaf_nodes=max_leaf_nodes,
-        min_samples_leaf=min_samples_leaf,
-        l2_regularization=l2_regularization,
-        class_weight=class_weight,
-        early_stopping=False,
-        random_state=seed,
-    )
+    return boosting(class_weight=class_weight, early_stopping=False, random_state=seed, **settings)
 
 
 LEARNERS = [
@@ -153,19 +128,11 @@ def _smote(context: Context, *, k_neighbors: int) -> Any:
     return make_pipeline(StandardScaler(), make_smote(context, k_neighbors), context.base())
 
 
-def _balanced_forest(
-    context: Context, *, n_estimators: int, min_samples_leaf: int, max_features: float
-) -> Any:
+def _balanced_forest(context: Context, **settings: Any) -> Any:
     from imblearn.ensemble import BalancedRandomForestClassifier
 
     return BalancedRandomForestClassifier(
-        n_estimators=n_estimators,
-        min_samples_leaf=min_samples_leaf,
-        max_features=max_features,
-        sampling_strategy="all",
-        replacement=True,
-        bootstrap=False,
-        random_state=context.seed,
+        sampling_strategy="all", replacement=True, bootstrap=False, random_state=context.seed, **settings
     )
 
 
@@ -177,27 +144,20 @@ def _easy_ensemble(context: Context, *, n_estimators: int, n_rounds: int, learni
     return EasyEnsembleClassifier(n_estimators=n_estimators, estimator=rounds, random_state=context.seed)
 
 
-def _balanced_bagging(context: Context, *, n_estimators: int) -> Any:
+def _balanced_bagging(context: Context, **settings: Any) -> Any:
     from imblearn.ensemble import BalancedBaggingClassifier
 
-    return BalancedBaggingClassifier(
-        estimator=context.base(), n_estimators=n_estimators, random_state=context.seed
-    )
+    return BalancedBaggingClassifier(context.base(), random_state=context.seed, **settings)
 
 
-def _rus_boost(context: Context, *, n_estimators: int, learning_rate: float, max_depth: int) -> Any:
+def _rus_boost(context: Context, *, max_depth: int, **settings: Any) -> Any:
     from imblearn.ensemble import RUSBoostClassifier
     from sklearn.tree import DecisionTreeClassifier
 
     from equipoise.advisor.treatments._class_share_fallback import ClassShareFallback
 
-    boosted = RUSBoostClassifier(
-        estimator=DecisionTreeClassifier(max_depth=max_depth),
-        n_estimators=n_estimators,
-        learning_rate=learning_rate,
-        random_state=context.seed,
-    )
-    return ClassShareFallback(boosted)
+    tree = DecisionTreeClassifier(max_depth=max_depth)
+    return ClassShareFallback(RUSBoostClassifier(tree, random_state=context.seed, **settings))
 
 
 TREATMENTS = [

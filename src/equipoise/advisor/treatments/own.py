@@ -60,22 +60,10 @@ def _smote(context: Context, *, k_neighbors: int) -> Any:
     return _sampled(context, make_smote(context, k_neighbors))
 
 
-def _mc_ccr(context: Context, *, energy: float) -> Any:
-    from equipoise.oversampling import MCCCR
+def _by_own_sampler(context: Context, *, sampler: str, **settings: Any) -> Any:
+    from equipoise import oversampling
 
-    return _sampled(context, MCCCR(energy=energy, random_state=context.seed))
-
-
-def _mc_rbo(context: Context, *, gamma: float) -> Any:
-    from equipoise.oversampling import MCRBO
-
-    return _sampled(context, MCRBO(gamma=gamma, n_steps=100, random_state=context.seed))
-
-
-def _amdo(context: Context, *, k_neighbors: int) -> Any:
-    from equipoise.oversampling import AMDO
-
-    return _sampled(context, AMDO(k_neighbors=k_neighbors, random_state=context.seed))
+    return _sampled(context, getattr(oversampling, sampler)(random_state=context.seed, **settings))
 
 
 def _trained(name: str, summary: str, build: Any, **more: Any) -> Treatment:
@@ -92,6 +80,13 @@ def _trained(name: str, summary: str, build: Any, **more: Any) -> Treatment:
 
 def _with_loss(name: str, summary: str, loss: str, sampler: str | None = None) -> Treatment:
     return _trained(name, summary, functools.partial(_neural, loss=loss, sampler=sampler))
+
+
+def _with_sampler(
+    sampler: str, name: str, shown: str, defaults: dict[str, Any], space: dict[str, Range], **fixed: Any
+) -> Treatment:
+    build = functools.partial(_by_own_sampler, sampler=sampler, **fixed)
+    return Treatment(name, f"{shown} on standardized features", build, defaults=defaults, space=space)
 
 
 TREATMENTS = [
@@ -114,25 +109,9 @@ TREATMENTS = [
         defaults={"k_neighbors": 5},
         space={"k_neighbors": Range(1, 10)},
     ),
-    Treatment(
-        "mc-ccr",
-        "MC-CCR on standardized features",
-        _mc_ccr,
-        defaults={"energy": 0.25},
-        space={"energy": Range(0.05, 5.0, log=True)},
+    _with_sampler("MCCCR", "mc-ccr", "MC-CCR", {"energy": 0.25}, {"energy": Range(0.05, 5.0, log=True)}),
+    _with_sampler(
+        "MCRBO", "mc-rbo", "MC-RBO", {"gamma": 0.05}, {"gamma": Range(0.05, 5.0, log=True)}, n_steps=100
     ),
-    Treatment(
-        "mc-rbo",
-        "MC-RBO on standardized features",
-        _mc_rbo,
-        defaults={"gamma": 0.05},
-        space={"gamma": Range(0.05, 5.0, log=True)},
-    ),
-    Treatment(
-        "amdo",
-        "AMDO on standardized features",
-        _amdo,
-        defaults={"k_neighbors": 10},
-        space={"k_neighbors": Range(5, 15)},
-    ),
+    _with_sampler("AMDO", "amdo", "AMDO", {"k_neighbors": 10}, {"k_neighbors": Range(5, 15)}),
 ]

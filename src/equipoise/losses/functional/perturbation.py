@@ -437,11 +437,15 @@ def combined_loss(
     >>> torch.isclose(combined_loss(z, y, torch.ones(2), offset=0.0, scatter=0.0), F.cross_entropy(z, y))
     tensor(True)
     """
-    logits = promote(input)
-    shift = tau1 * offset + tau2 * scatter
-    moved = logits + (shift.to(logits.dtype) if isinstance(shift, Tensor) else shift)
-    own = target.unsqueeze(-1)
-    moved = moved.scatter(-1, own, logits.gather(-1, own))
+    logits, own = promote(input), target.unsqueeze(-1)
+    if isinstance(offset, float) and isinstance(tau1, float):
+        # What is added to all other logits may as well be taken from the true one.
+        shift, there = tau2 * scatter, -tau1 * offset
+    else:
+        shift, there = tau1 * offset + tau2 * scatter, 0.0
+    if not isinstance(shift, Tensor):
+        shift = torch.zeros_like(logits)
+    moved = logits + shift.to(logits.dtype).scatter(-1, own, there)
     return class_balanced_loss(moved, target, class_weight, reduction=reduction)
 
 

@@ -49,21 +49,22 @@ def class_spread(head_weight: Tensor, covariance: Tensor, target: Tensor) -> tup
         distance = square.sum(-1)
     else:  # (ω_c − ω_y)ᵀΣ(ω_c − ω_y) multiplied out, which needs no table of differences
         quadratic = _multiplied_out(weight, own, of_class)
-        square = weight.square().sum(-1)
-        own_square = square.unsqueeze(1) if by_class else square[target].unsqueeze(1)
-        distance = torch.addmm(square + own_square, own, weight.T, alpha=-2)
+        square = weight.square().sum(-1, keepdim=True)
+        own_square, one = (square if by_class else square[target]), torch.ones_like(square)
+        left = torch.cat([-2 * own, own_square, one[: own.shape[0]]], dim=1)
+        distance = left @ torch.cat([weight, one, square], dim=1).T
     return (quadratic[target], distance[target]) if by_class else (quadratic, distance)
 
 
 def _multiplied_out(weight: Tensor, own: Tensor, sigma: Tensor) -> Tensor:
-    """ω_cᵀΣω_c − 2ω_yᵀΣω_c + ω_yᵀΣω_y for all rows y and classes c, in one product."""
+    """ω_cᵀΣω_c − 2ω_yᵀΣω_c + ω_yᵀΣω_y for all rows y and classes c, in one product without further passes."""
     if sigma.ndim == 2:
         spread, square, across = sigma, weight.square(), sigma * own
     else:
         spread, across = sigma.flatten(1), (sigma @ own.unsqueeze(-1)).squeeze(-1)
         square = (weight.unsqueeze(2) * weight.unsqueeze(1)).flatten(1)
-    left, right = torch.cat([spread, -2 * across], dim=1), torch.cat([square, weight], dim=1)
-    return torch.addmm((across * own).sum(-1, keepdim=True), left, right.T)
+    left = torch.cat([spread, -2 * across, (across * own).sum(-1, keepdim=True)], dim=1)
+    return left @ torch.cat([square, weight, torch.ones_like(weight[:, :1])], dim=1).T
 
 
 def data_scatter(head_weight: Tensor, covariance: Tensor, target: Tensor, eps: float = 1e-12) -> Tensor:
@@ -81,7 +82,7 @@ def data_scatter(head_weight: Tensor, covariance: Tensor, target: Tensor, eps: f
     target : Tensor of shape (n,)
         The classes y.
     eps : float
-        Added to ‖Δω‖².
+        The least ‖Δω‖².
 
     Returns
     -------
@@ -95,4 +96,4 @@ def data_scatter(head_weight: Tensor, covariance: Tensor, target: Tensor, eps: f
             [1., 0.]])
     """
     quadratic, distance = class_spread(head_weight, covariance, target)
-    return quadratic / (distance.clamp_min(0) + eps)
+    return quadratic / distance.clamp_min(eps)

@@ -112,7 +112,8 @@ class DiagonalFeatures:
 
         Returns
         -------
-        array of complex numbers, nan where the equations were not solved
+        array of complex
+            The resolvent; NaN where the equations were not solved.
         """
         at = np.atleast_1d(np.asarray(z, dtype=np.complex128)).ravel()
         g, _, status = self._solve(at - self.scalars.floor)

@@ -202,7 +202,7 @@ def _diagonalize(u: FloatArray, readout: FloatArray) -> Decomposition:
     return Decomposition(np.maximum(values, 0.0), vectors, readout.T @ vectors)
 
 
-def class_coefficients(model: Model, projections: FloatArray) -> list[Coefficients]:
+def _class_coefficients(model: Model, projections: FloatArray) -> list[Coefficients]:
     """Each class's Gaussian-equivalent coefficients at its projected centroids μ_c = W m_c/√N."""
     n = projections.shape[1]
     mu = projections @ model.mixture.centroids(n).T / np.sqrt(n)
@@ -217,7 +217,7 @@ def equivalent_factor(model: Model, instance: Draw) -> tuple[FloatArray, FloatAr
     """U_gep = X Xᵀ + diag(d) of Eq 50, and V_gep of Eq 59: returns X (P × K), d (P,), V (P × N)."""
     w, n = instance.projections, instance.dimension
     mixture, grow = model.mixture, np.exp(model.diffusion_time)
-    parts = class_coefficients(model, w)
+    parts = _class_coefficients(model, w)
     columns, floor, slope = [], np.zeros(len(w)), np.zeros(len(w))
     for c, (p, b, v) in enumerate(zip(parts, mixture.weights, mixture.variances, strict=True)):
         g = instance.fluctuations[c]
@@ -366,7 +366,7 @@ def _mehler_rest(moments: list[FloatArray], direction: FloatArray) -> npt.NDArra
 
 def _equivalent_populations(model: Model, w: FloatArray) -> Iterator[Population]:
     n, noise = w.shape[1], np.sqrt(model.noise_variance)
-    for p, spread in zip(class_coefficients(model, w), model.spread, strict=True):
+    for p, spread in zip(_class_coefficients(model, w), model.spread, strict=True):
         scaled = p.slope_total[:, None] * w / np.sqrt(n)
         diagonal = p.second_moment - p.alpha**2 - p.slope_total**2
         yield Population(np.column_stack([p.alpha, scaled]), diagonal, scaled * (noise / spread))

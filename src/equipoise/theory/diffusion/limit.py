@@ -47,12 +47,12 @@ _COARSE = 0.7  # the rule over μ: away from the spectrum the average over neuro
 _STRIDE = 2.0  # largest ratio of two times between which the solution is followed
 
 
-def talbot_nodes(times: FloatArray, count: int = _NODES) -> tuple[ComplexArray, ComplexArray]:
+def _talbot_nodes(times: FloatArray, count: int = _NODES) -> tuple[ComplexArray, ComplexArray]:
     """Nodes s and weights, (n_times, count), with f(T) = Re Σ w F(s) for f of Laplace transform F.
 
     The fixed Talbot method of Abate and Valkó (2004).
 
-    >>> s, w = talbot_nodes(np.array([0.5, 2.0]))
+    >>> s, w = _talbot_nodes(np.array([0.5, 2.0]))
     >>> np.sum(w / (s + 1), axis=1).real.round(6)  # e^{-T}
     array([0.606531, 0.135335])
     """
@@ -68,7 +68,7 @@ def talbot_nodes(times: FloatArray, count: int = _NODES) -> tuple[ComplexArray, 
 
 def _contour(tau: float) -> tuple[ComplexArray, ComplexArray]:
     """Spectral parameters z in the upper half-plane and weights with f(U) = Re Σ w G(z) at training time τ."""
-    s, weights = (part[0] for part in talbot_nodes(np.array([2 * tau])))
+    s, weights = (part[0] for part in _talbot_nodes(np.array([2 * tau])))
     return np.conj(-s), np.conj(weights / s)
 
 

@@ -244,14 +244,18 @@ def figure_7(dimension: int = 50, features_per_dim: float = 20.0, samples_per_di
 
 
 def figure_8(dimension: int = 60, features_per_dim: float = 20.0, samples_per_dim: float = 10.0) -> Figure:
-    """The density of Eq 114 against eigenvalues for centered classes, and of Eq 107 for extensive centroids."""
-    figure, axes = _grid(2)
-    for ax, mix, title in (
-        (axes[0][0], ClassMixture([0.5, 0.5], [0.5, 0.25]), "centered (Eq 114)"),
-        (axes[0][1], _pair(b=0.6, v=(0.5, 0.25), r=(1.0, 1.5)), "extensive centroids (Eq 107)"),
+    """Densities against eigenvalues: of Eq 114 for centroids of norm 0 and 1, of Eq 107 for extensive ones."""
+    figure, axes = _grid(3)
+    centered = ClassMixture([0.5, 0.5], [0.5, 0.25])
+    short = ClassMixture([0.5, 0.5], [0.5, 0.25], np.eye(2) / dimension)
+    extensive = _pair(b=0.6, v=(0.5, 0.25), r=(1.0, 1.5))
+    for ax, drawn, mix, title in (
+        (axes[0][0], centered, centered, "centered (Eq 114)"),
+        (axes[0][1], short, centered, "centroids of norm 1 (Eq 114)"),
+        (axes[0][2], extensive, extensive, "extensive centroids (Eq 107)"),
     ):
+        values = _eigenvalues(RandomFeatures(drawn, 0.01, features_per_dim, samples_per_dim), dimension)
         rf = RandomFeatures(mix, 0.01, features_per_dim, samples_per_dim)
-        values = _eigenvalues(rf, dimension)
         grid = np.geomspace(3e-3 if not mix.centered else 8e-4, 12, 300 if not mix.centered else 2000)
         sp = rf.spectrum(grid)
         _histogram(ax, values, grid, f"eigenvalues, N = {dimension}")

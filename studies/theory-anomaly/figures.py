@@ -16,7 +16,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from equipoise._core.checks import FloatArray
-from equipoise.cli._sketches_anomaly import draw_informative_samples, draw_scheme, draw_three_students
 from equipoise.report import PALETTE, new_axes
 from equipoise.theory.anomaly import (
     SaddlePoint,
@@ -29,6 +28,8 @@ from equipoise.theory.anomaly import (
     solve_saddle,
     teacher_bias,
 )
+
+from .sketches import draw_informative_samples, draw_scheme, draw_three_students
 
 _SHOWN = {
     "balanced_accuracy": "balanced accuracy",

@@ -6,13 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from equipoise.generative.gap_figures import (
-    DESCRIPTORS,
-    agreement,
-    plot_gap_against,
-    plot_gap_by_share,
-    plot_prediction,
-)
+from equipoise.studies.locate import study_module
+
+_figures = study_module("diffusion-clock", "gap_figures")
+DESCRIPTORS, agreement = _figures.DESCRIPTORS, _figures.agreement
+plot_gap_against, plot_gap_by_share = _figures.plot_gap_against, _figures.plot_gap_by_share
+plot_prediction = _figures.plot_prediction
 
 
 def runs(n=5, seeds=2):

@@ -53,7 +53,7 @@ def figure_1(ratio: float = 2.0, samples: int = 300) -> Figure:
         positive, negative = ratio * _in_disc(int(odds * samples), rng) + _CENTER, _in_disc(samples, rng)
         _classes(ax, negative - _CENTER, positive, disc_split(ratio, odds), 1.5 * ratio + 1)
         ax.set_title(f"p₊ : p₋ = {odds:g} : 1")
-    return figure  # type: ignore[no-any-return]
+    return figure
 
 
 def figure_2(ratio: float = 2.0, samples: int = 400) -> Figure:
@@ -69,7 +69,7 @@ def figure_2(ratio: float = 2.0, samples: int = 400) -> Figure:
     for center, color in ((-_CENTER, _SMALL), (_CENTER, _LARGE)):
         ax.plot(*(circle + center).T, color=color, linewidth=1)
     ax.set_title(f"gap {made.split.gap:.4f}, bound ρ = {made.bound:.2f}, gap left ≥ {made.least_gap:.4f}")
-    return figure  # type: ignore[no-any-return]
+    return figure
 
 
 def figure_3(volume: float = 50.0, offset: float = 0.3, draws: int = 200) -> Figure:
@@ -84,7 +84,7 @@ def figure_3(volume: float = 50.0, offset: float = 0.3, draws: int = 200) -> Fig
         ax.plot(n, effective_number(n, 1 - 1 / volume, lost), color=color, label=f"p₂ = {lost:g}")
     ax.set(xlabel="samples", ylabel="covered volume")
     ax.legend(title="line: Eq 13; dots: mean of 400 walks; band: 80 %", fontsize=8)
-    return figure  # type: ignore[no-any-return]
+    return figure
 
 
 def figure_4(samples: int = 200) -> Figure:
@@ -99,4 +99,4 @@ def figure_4(samples: int = 200) -> Figure:
         ax.axvline(0, color=_LINE)
         ax.set(xlim=(-9, 9), ylim=(-7, 7))
         ax.legend(fontsize=8)
-    return figure  # type: ignore[no-any-return]
+    return figure

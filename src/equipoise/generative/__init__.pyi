@@ -1,0 +1,15 @@
+from .assignment import Assigner as Assigner
+from .audit import CopyAudit as CopyAudit
+from .audit import audit_copies as audit_copies
+from .clock import Clock as Clock
+from .clock import read_clock as read_clock
+from .ddpm import DDPM as DDPM
+from .folder import RunFolder as RunFolder
+from .memorization import crossing_time as crossing_time
+from .memorization import memorized_fraction as memorized_fraction
+from .memorization import nearest_two as nearest_two
+from .monitor import MemorizationMonitor as MemorizationMonitor
+from .monitor import Window as Window
+from .sampling import sample as sample
+from .schedule import NoiseSchedule as NoiseSchedule
+from .theory_advice import evening_shares as evening_shares

@@ -1,0 +1,17 @@
+from .adaptor import AdaptedNetwork as AdaptedNetwork
+from .adaptor import adapt as adapt
+from .autoencoder import Autoencoder as Autoencoder
+from .base import Network as Network
+from .base import build_network as build_network
+from .base import logits_and_features as logits_and_features
+from .base import network_names as network_names
+from .convnet import ConvNet as ConvNet
+from .extraction import extract_features as extract_features
+from .film import ConditionalNetwork as ConditionalNetwork
+from .film import FiLM as FiLM
+from .heads import CosineLinear as CosineLinear
+from .heads import use_cosine_head as use_cosine_head
+from .imagenet_resnet import ImageNetResNet as ImageNetResNet
+from .mlp import MLP as MLP
+from .resnet import ResNet as ResNet
+from .wide_resnet import WideResNet as WideResNet

@@ -1,0 +1,12 @@
+from ._base import Preflight as Preflight
+from ._base import ProvenanceSampler as ProvenanceSampler
+from .amdo import AMDO as AMDO
+from .autoencoder import AutoencoderOversampler as AutoencoderOversampler
+from .bagan import BAGAN as BAGAN
+from .deep_smote import DeepSMOTE as DeepSMOTE
+from .gamo import GAMO as GAMO
+from .gate import LowQualityError as LowQualityError
+from .gate import LowQualityWarning as LowQualityWarning
+from .mc_ccr import MCCCR as MCCCR
+from .mc_rbo import MCRBO as MCRBO
+from .provenance import Provenance as Provenance
