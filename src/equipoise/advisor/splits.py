@@ -57,6 +57,10 @@ def make_folds(
 
 def _stratified(y: IntArray, n_splits: int, seed: int) -> list[Fold]:
     """Each class dealt evenly; a class with fewer rows than folds is in as many test parts as it has rows."""
+    if np.bincount(y).max() < 2:
+        raise ValueError(
+            f"no class has two rows, got {len(y)} rows of as many classes: nothing can be compared"
+        )
     rng = np.random.default_rng(derive_seed(seed, "folds"))
     block = np.empty(len(y), dtype=np.int64)
     start = 0
