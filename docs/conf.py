@@ -38,6 +38,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
+templates_path = ["_templates"]
 exclude_patterns = ["_build", "README.md", "gallery/**/*.ipynb"]
 suppress_warnings = ["config.cache", "myst.xref_missing_heading"]
 
@@ -127,11 +128,9 @@ def escape_text(app: Any, what: str, name: str, obj: Any, options: Any, lines: l
             lines[number] = re.sub(r"(``[^`\s][^`]*``)(?=[\w²³])", r"\1\\ ", "".join(parts))
 
 
-def skip_functions_as_fields(
-    app: Any, what: str, name: str, obj: Any, skip: bool, options: Any
-) -> bool | None:
-    """A field whose default is numpy's function is documented by its class, and is no method of it."""
-    return True if isinstance(obj, np.ufunc) else None
+def skip_foreign(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out what other libraries add to a class, and fields whose default is numpy's function."""
+    return True if isinstance(obj, np.ufunc) or re.fullmatch(r"set_\w+_request", name) else None
 
 
 def public_names(module_name: str) -> list[str]:
@@ -150,12 +149,12 @@ def write_reference() -> None:
     for module_name, title in REFERENCE.items():
         names = public_names(module_name)
         lines = [f"``{module_name}``", "=" * (len(module_name) + 4), "", f"{title}.", ""]
-        lines += [f".. currentmodule:: {module_name}", "", ".. autosummary::"]
         if module_name == "equipoise":  # its names have their pages where they come from
+            lines += [".. autosummary::"]
             homes = importlib.import_module("equipoise")._FUNCTIONS
             names = [f"~{home}.{name}" for name, home in homes.items()]
         else:
-            lines += ["   :toctree: generated"]
+            lines += [f".. currentmodule:: {module_name}", "", ".. autosummary::", "   :toctree: generated"]
             known |= {f"{module_name}.{name}" for name in names}
         text = "\n".join([*lines, "", *(f"   {name}" for name in names), ""])
         _write_if_changed(folder / f"{module_name}.rst", text)
@@ -205,4 +204,4 @@ def setup(app: Any) -> None:
     write_results()
     app.connect("source-read", lead_to_the_site)
     app.connect("autodoc-process-docstring", escape_text)
-    app.connect("autodoc-skip-member", skip_functions_as_fields)
+    app.connect("autodoc-skip-member", skip_foreign)

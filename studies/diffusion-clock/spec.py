@@ -338,8 +338,8 @@ SPEC = Spec(
         "its test error is 1.2 times the initial one. The shares of the intervention were prescribed by a model "
         "with the ratios 40 and 10 at N = 16, before the paper's were used. Drawn "
         "shares are kept between 20 % and 80 %, where the theory asks for more. These cells were run by a loop of "
-        "the study's own; now DDPM trains. Its weights are the same (the pair with Bag ends at the same loss, to "
-        "the last digit), but looks draw other samples, and the mean of the weights forgets its start sooner: that "
+        "the study's own; now DDPM trains. The pair with Bag ends at the same loss by both, to "
+        "the last digit; looks draw other samples, and the mean of the weights forgets its start sooner: that "
         "pair's log gap is 0.55 by DDPM and 0.44 here, and that of the pair with Coat 0.61 and 0.64."
     ),
     requires_data=("fashion-mnist",),

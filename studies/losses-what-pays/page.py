@@ -55,7 +55,9 @@ def _claims(final: pd.DataFrame, places: Sequence[tuple[str, float]]) -> Table:
         ("h helps (Table 9)", "Combined, no h", BASE),
         ("Meta-ENum is better than logit adjustment", "LA", "Meta-ENum"),
         ("Meta-ENum is better than LDAM-DRW", "LDAM-DRW", "Meta-ENum"),
+        ("Meta-ENum is better than KPS", "KPS", "Meta-ENum"),
         ("Meta-ENum is better than class-balanced CE", "CB-CE", "Meta-ENum"),
+        ("Meta-ENum is better than cross-entropy", "CE", "Meta-ENum"),
     ]
     rows: list[list[Any]] = []
     for text, without, with_it in claims:

@@ -107,4 +107,7 @@ if __name__ == "__main__":
     memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
     for chosen in names:
         with tempfile.TemporaryDirectory(dir=memory) as folder:
-            print(json.dumps(attack(chosen, Path(folder), int(count), mode == "sealed")), flush=True)
+            for sealed in (False, True):
+                if mode in ("both", "sealed" if sealed else "plain"):
+                    home = Path(folder, str(sealed))
+                    print(json.dumps(attack(chosen, home, int(count), sealed)), flush=True)

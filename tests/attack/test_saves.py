@@ -29,7 +29,7 @@ def test_the_harness_notices_a_careless_save(attack):
 
 
 def test_killed_at_some_file_operations(attack, tally):
-    survived(attack("kills.py", "24", "with", "report", "store"), tally, "kill", "kills")
+    survived(attack("kills.py", "40", "with", "report", "store"), tally, "kill", "kills")
 
 
 @pytest.mark.slow
@@ -40,8 +40,7 @@ def test_killed_at_every_file_operation(attack, tally):
 
 
 def test_some_damaged_files(attack, tally):
-    survived(attack("damage.py", "plain", "24", "advisor", "store file"), tally, "damage", "tries")
-    survived(attack("damage.py", "sealed", "12", "advisor"), tally, "damage, sealed again", "tries")
+    survived(attack("damage.py", "both", "16", "logistic advisor", "store file"), tally, "damage", "tries")
 
 
 @pytest.mark.slow

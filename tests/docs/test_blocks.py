@@ -1,4 +1,7 @@
-"""Every block of Python in the README and in the guides runs as printed, and so do the README's commands."""
+"""Every block of Python in the README and in the guides runs as printed, and so do the README's commands.
+
+A block that needs a reader's own files stands behind ``<!--- skip: next -->``.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from sybil import Sybil
-from sybil.parsers.myst import PythonCodeBlockParser
+from sybil.parsers.myst import PythonCodeBlockParser, SkipParser
 
 ROOT = Path(__file__).parents[2]
 SLOW = {
@@ -44,7 +47,7 @@ def test_blocks_of_python_run(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     quick = tmp_path / page.name  # with less time for each search
     quick.write_text(re.sub(r'budget="\d+[sm]"', 'budget="4s"', page.read_text("utf-8")), "utf-8")
-    document = Sybil([PythonCodeBlockParser(doctest_optionflags=FLAGS)]).parse(quick)
+    document = Sybil([PythonCodeBlockParser(doctest_optionflags=FLAGS), SkipParser()]).parse(quick)
     blocks = list(document.examples())
     assert blocks
     for block in blocks:

@@ -1,7 +1,8 @@
-"""Every example runs to its end, without a warning, and has something to show."""
+"""Every example runs to its end, without a warning, and has something to show: words, and a title for its page."""
 
 from __future__ import annotations
 
+import ast
 import runpy
 from pathlib import Path
 
@@ -13,6 +14,8 @@ FOLDER = Path(__file__).parents[2] / "examples"
 QUICK = (
     "datasets",
     "effective_number",
+    "fraud_costs_by_row",
+    "long_tails_with_losses",
     "metrics",
     "neural_classifier",
 )  # the others train or search for longer
@@ -31,3 +34,10 @@ def test_an_example_runs(path, tmp_path, monkeypatch, capsys):
     matplotlib.use("agg")
     runpy.run_path(str(path), run_name="__main__")
     assert capsys.readouterr().out.strip()
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.rglob("*.py")), ids=lambda path: path.stem)
+def test_an_example_has_a_title(path):
+    title, line = ast.get_docstring(ast.parse(path.read_text("utf-8"))).splitlines()[:2]
+    assert set(line) == {"="}
+    assert len(line) == len(title)

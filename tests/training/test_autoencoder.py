@@ -21,6 +21,7 @@ from equipoise.training import (
     ExponentialAverage,
     RandomAffine,
     TensorData,
+    make_fabric,
 )
 from equipoise.training.autoencoder import (
     AutoencoderStep,
@@ -136,6 +137,7 @@ def _gradients(plan, batch, net):
 
     class FakeRun:
         network, data, augment = net, TensorData(batch.inputs, batch.targets), None
+        fabric = make_fabric()
 
     step.setup(FakeRun())
     parameters = [*net.encoder.parameters(), *net.head.parameters()]

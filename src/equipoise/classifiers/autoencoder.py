@@ -89,8 +89,8 @@ class AutoencoderClassifier(_NetworkClassifier):
         More to be called, such as :class:`~equipoise.training.Deadline`; copied for every fit.
     decision_prior : {"train", "data"} or array
         The class prior under which ``predict`` decides; training is balanced.
-    device : str
-        Where to train: ``"cpu"``, ``"cuda"`` or ``"auto"``.
+    device, precision : str
+        Where and in which precision to train, as for :func:`~equipoise.training.make_fabric`.
     checkpoint : path, optional
         A folder. A fit that was killed goes on from there, to the same bits.
     random_state : int, generator or None
@@ -158,6 +158,7 @@ class AutoencoderClassifier(_NetworkClassifier):
         callbacks: Sequence[Callback] = (),
         decision_prior: str | npt.ArrayLike = "train",
         device: str = "cpu",
+        precision: str = "32-true",
         checkpoint: str | os.PathLike[str] | None = None,
         random_state: Any = None,
         verbose: bool | None = None,
@@ -187,6 +188,7 @@ class AutoencoderClassifier(_NetworkClassifier):
         self.callbacks = callbacks
         self.decision_prior = decision_prior
         self.device = device
+        self.precision = precision
         self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose
@@ -237,7 +239,7 @@ class AutoencoderClassifier(_NetworkClassifier):
             seed=seed,
             callbacks=self._callbacks(held, data, seed),
             augment=self._augmentation(inputs.ndim > 2),
-            fabric=make_fabric(self.device),
+            fabric=make_fabric(self.device, self.precision),
             verbose=self.verbose,
         )
         self.network_ = network.cpu().eval()

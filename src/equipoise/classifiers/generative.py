@@ -20,11 +20,17 @@ from equipoise.training.inputs import unit_preparation
 
 
 class _GenerativeStep:
+    def __init__(self) -> None:
+        self._run: Any = None
+
+    def setup(self, run: Any) -> None:
+        self._run = run
+
     def __call__(self, model: Any, optimizer: Any, batch: Batch) -> Outcome:
-        network = getattr(model, "module", model)
         optimizer.zero_grad()
-        loss = network.objective(batch.inputs, batch.labels())
-        loss.backward()
+        with self._run.fabric.autocast():
+            loss = self._run.network.objective(batch.inputs, batch.labels())
+        self._run.fabric.backward(loss)
         optimizer.step()
         return Outcome(loss.detach())
 

@@ -41,10 +41,9 @@ class DenoisingStep:
         clean = batch.inputs
         t = torch.randint(1, self.schedule.steps + 1, (len(clean),), generator=batch.generator)
         noise = torch.randn(clean.shape, generator=batch.generator).to(clean.device)
-        t = t.to(clean.device)
-        noisy = self.schedule.add_noise(clean, noise, t)
+        noisy = self.schedule.add_noise(clean, noise, t)  # t on the CPU: the schedule has double precision
         optimizer.zero_grad()
-        loss = (model(noisy, t, *self._asked(batch)) - noise).square().mean()
+        loss = (model(noisy, t.to(clean.device), *self._asked(batch)) - noise).square().mean()
         self._backward(loss)
         optimizer.step()
         return Outcome(loss.detach())

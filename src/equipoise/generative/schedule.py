@@ -80,7 +80,7 @@ class NoiseSchedule:
         Tensor of shape (n, …)
             x_t.
         """
-        kept = self.alpha_bar(t).to(clean.dtype).reshape(-1, *[1] * (clean.ndim - 1))
+        kept = self.alpha_bar(t).to(clean.dtype).to(clean.device).reshape(-1, *[1] * (clean.ndim - 1))
         return kept.sqrt() * clean + (1 - kept).sqrt() * noise
 
     def times(self, stride: int | None = None) -> list[int]:

@@ -191,6 +191,11 @@ class AutoencoderStep:
 
     def __call__(self, model: Any, optimizer: Any, batch: Batch) -> Outcome:
         assert self._run is not None
+        with self._run.fabric.autocast():
+            return self._update(optimizer, batch)
+
+    def _update(self, optimizer: Any, batch: Batch) -> Outcome:
+        assert self._run is not None
         net, plan = self._network(self._run), self.plan
         labels = batch.labels()
         optimizer.zero_grad()
