@@ -435,8 +435,9 @@ def judge_decision(
     """The figures of a decision at its own prior, with intervals that a table of few positives deserves.
 
     All figures follow from the shares of each class that are called each class, and from the prior. The shares are
-    drawn from their Jeffreys posterior; a fresh batch then adds its own luck. Where a share is a plain binomial the
-    long-run interval is the exact one.
+    drawn from their posterior, with a prior that weighs as much as one row a class (Perks 1947; with two classes
+    that of Jeffreys); a fresh batch then adds its own luck. With two classes recall and specificity have their
+    exact long-run interval.
 
     Parameters
     ----------
@@ -465,7 +466,7 @@ def judge_decision(
     rng = np.random.default_rng(random_state)
     draws = 4000 if n <= 10 else 400
     size = confusion.sum(axis=1)
-    alpha = np.maximum(confusion + 0.5, 1e-9)
+    alpha = confusion + 1 / n
     gamma = rng.standard_gamma(np.broadcast_to(alpha, (draws, n, n)))
     long_run = gamma / gamma.sum(axis=2, keepdims=True)
     fresh = np.stack(
@@ -482,9 +483,10 @@ def judge_decision(
     figures: dict[str, DecisionFigure] = {}
     for name, value in values.items():
         low, high = np.quantile(near[name], tails)
-        reach = tuple(np.quantile(far[name], tails).tolist())
+        least, most = np.quantile(far[name], tails)
         v = float(value[0])
-        figures[name] = DecisionFigure(v, min(float(low), v), max(float(high), v), (reach[0], reach[1]))
+        reach = min(float(least), v), max(float(most), v)
+        figures[name] = DecisionFigure(v, min(float(low), v), max(float(high), v), reach)
     if n == 2:
         for name, k, m in (("recall", confusion[1, 1], size[1]), ("specificity", confusion[0, 0], size[0])):
             exact = binomial_interval(k, m, confidence)
