@@ -458,6 +458,13 @@ def judge_decision(
     -------
     Judgment
         The decision with its figures, their ranges and the confusion of classes.
+
+    Examples
+    --------
+    >>> p = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.6, 0.4]])
+    >>> judged = judge_decision(Decision.at_threshold(0.3, prior=[0.5, 0.5]), p, [0, 0, 1, 1])
+    >>> judged.figures["recall"].value, judged.confusion.tolist()
+    (1.0, [[2, 0], [0, 2]])
     """
     p, y, given, _ = _checked(proba, truth, data_prior, None)
     n = p.shape[1]
