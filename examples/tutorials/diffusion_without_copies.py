@@ -81,7 +81,7 @@ times = {"eights": 2000, "ones": 6000}
 shares = evening_shares([times[name] for name in data.classes], data.counts / len(data.codes))
 print(dict(zip(data.classes, shares.round(2), strict=True)))
 model = DDPM("tiny", steps=150, lr=3e-3, batch_size=36, class_shares=shares, monitor=False, random_state=0)
-model.fit(data.images, data.codes)
+model = model.fit(data.images, data.codes)
 
 # %%
 # An audit of what was made
