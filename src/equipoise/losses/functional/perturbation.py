@@ -306,6 +306,24 @@ def prediction_bounds(logits: Tensor, target: Tensor, bound: float, spread: floa
     With p̄_c the batch's mean of p(c|x) over class c and τ the mean of these, the bound is ε + Δε|τ − p̄_c| over the
     largest of these on the same side, positive where p̄_c < τ and negative where p̄_c > τ; 0 for an absent class.
 
+    Parameters
+    ----------
+    logits : Tensor of shape (n, C)
+        The logits of a batch.
+    target : Tensor of int of shape (n,)
+        The class codes.
+    bound : float
+        ε, the least size of a bound.
+    spread : float
+        Δε, by how much the largest bound exceeds it.
+
+    Returns
+    -------
+    Tensor of shape (C,)
+        The bound of each class.
+
+    Examples
+    --------
     >>> prediction_bounds(torch.tensor([[2.0, 0.0], [0.0, 0.0]]), torch.tensor([0, 1]), bound=0.4, spread=0.1)
     tensor([-0.5000,  0.5000])
     """
