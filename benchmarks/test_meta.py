@@ -17,9 +17,10 @@ import torch
 from torch import nn
 from torch.func import functional_call
 
+from equipoise.losses import MetaENumLoss
 from equipoise.losses._learned import SeenBatch
 from equipoise.networks import build_network
-from equipoise.training import Batch, BilevelStep, MetaENumLoss, MetaSet, PlainStep
+from equipoise.training import Batch, BilevelStep, MetaSet, PlainStep
 from equipoise.training.sam import statistics_kept
 
 BATCH, CLASSES, ROUNDS = 100, 10, 4

@@ -73,3 +73,18 @@ def test_an_epoch_of_the_autoencoder_within_four_of_cross_entropy(record_propert
             assert ratio <= 4
     finally:
         torch.set_num_threads(threads)
+
+
+def test_separability_of_a_hundred_classes_within_ten_seconds(record_property):
+    """300 rows a class in 256 columns on one place: the slow case, where no plane parts any class off."""
+    import numpy as np
+
+    from equipoise.theory.mixing import separable_classes
+
+    points = np.random.default_rng(0).normal(size=(30_000, 256))
+    start = time.process_time()
+    parted = separable_classes(points, np.repeat(np.arange(100), 300))
+    spent = time.process_time() - start
+    record_property("separability", round(spent, 1))
+    assert not parted.any()
+    assert spent <= 10

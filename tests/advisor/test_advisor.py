@@ -262,3 +262,24 @@ def test_the_simpler_one_replaces_the_best_only_where_they_are_level():
     folds["lucky"] = folds[ENSEMBLE] + 0.05  # better in every fold: no luck
     board.loc["lucky", "balanced_accuracy"] = 0.85
     assert _judge(board, folds, "balanced_accuracy", order, names).recommended == "lucky"
+
+
+def test_the_luckiest_of_many_level_models_seldom_replaces_the_ensemble():
+    from equipoise.advisor.verdict import ENSEMBLE, _judge
+
+    rng = np.random.default_rng(0)
+    replaced = 0
+    for _ in range(200):
+        luck = 0.02 * rng.normal(size=5)
+        folds = {f"model {i}": 0.8 + luck + 0.01 * rng.normal(size=5) for i in range(30)}
+        folds[ENSEMBLE] = 0.8 + luck
+        board = pd.DataFrame(
+            {
+                "balanced_accuracy": {name: values.mean() for name, values in folds.items()},
+                "balanced_accuracy_error": 0.0,
+                "log_loss": 0.3,
+            }
+        )
+        order = dict.fromkeys(folds, 50) | {ENSEMBLE: 100}
+        replaced += _judge(board, folds, "balanced_accuracy", order, list(folds)).recommended != ENSEMBLE
+    assert replaced / 200 < 0.1

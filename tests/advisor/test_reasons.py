@@ -189,3 +189,10 @@ def test_a_label_of_ten_thousand_letters_leaves_a_page():
     page, _ = written(X, np.where(y == 1, "<b>" + "x" * 10_000, "no"))
     assert "<b>xxx" not in page
     assert page.count("x" * 10_000) <= 4
+
+
+def test_the_table_of_figures_calls_a_class_by_its_label():
+    from equipoise.advisor.page import _figure_name
+
+    assert _figure_name("recall of class 1", ["ripe", "rotten"]) == "recall of “rotten”"
+    assert _figure_name("macro_f1", ["ripe", "rotten"]) == "macro F1"

@@ -23,6 +23,7 @@ def test_unknown_model_is_refused(capsys):
 def test_without_the_studies_the_command_says_where_the_figures_are(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("EQUIPOISE_STUDIES")
+    monkeypatch.setattr("equipoise.studies.locate.__file__", str(tmp_path / "a" / "b" / "c" / "locate.py"))
     assert main(["theory", "anomaly", "--list"]) == 2
     assert "run this command in a clone of the repository" in capsys.readouterr().err
 

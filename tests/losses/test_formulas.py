@@ -8,6 +8,7 @@ import torch
 from scipy.special import log_expit, log_softmax, softmax
 from torch.nn import functional as F
 
+from equipoise.losses import LPLLoss
 from equipoise.losses import functional as L
 from loss_cases import batch, call, counts_of, make
 
@@ -217,6 +218,28 @@ def test_lpl_steps_stay_within_the_bound(data):
     few = L.lpl_perturbation(logits[:3], target[:3], bounds)  # more classes than samples
     assert torch.isfinite(few).all()
     torch.testing.assert_close(few.norm(dim=1), bounds.abs()[target[:3]])
+
+
+def test_lpl_of_balanced_data_augments_what_is_predicted_badly(data):
+    """Li et al. 2022 on standard data: the sign is that of the mean prediction beside the average over classes."""
+    logits, y = data[0].detach(), data[1]
+    p = torch.softmax(logits, 1)[torch.arange(len(y)), y]
+    classes = logits.shape[1]
+    means = torch.stack([p[y == c].mean() for c in range(classes)])
+    short = means.mean() - means
+    bounds = L.prediction_bounds(logits, y, bound=0.4, spread=0.1)
+    assert torch.equal(bounds.sign(), short.sign())
+    for side in (short > 0, short < 0):
+        torch.testing.assert_close(
+            bounds[side].abs(), 0.4 + 0.1 * (short / short[side].abs().max())[side].abs()
+        )
+    loss = LPLLoss([50] * classes, split="prediction", bound=0.4, spread=0.1).double()
+    torch.testing.assert_close(loss(logits, y), L.lpl_loss(logits, y, bounds))
+    steps = LPLLoss([50] * classes, split="prediction", bound=0.4, spread=0.1, step_size=0.25).double()
+    assert steps.steps == 2
+    absent = L.prediction_bounds(logits[y != 0], y[y != 0], bound=0.4, spread=0.1)
+    assert absent[0] == 0
+    assert (absent[1:] != 0).all()
 
 
 def test_isda_against_explicit_covariances(data):

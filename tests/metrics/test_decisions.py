@@ -214,3 +214,19 @@ def test_the_figures_of_an_f1_decision_are_not_flattered_by_its_choice():
         shown = f_beta(y, rule.codes(proba), pos_label=1)
         gaps.append(shown - f_beta(truth, rule.codes(big), pos_label=1))
     assert abs(np.mean(gaps)) < 0.03  # a threshold searched on the same rows is flattered by 0.055
+
+
+def test_long_run_intervals_of_many_small_classes_hold_their_value_and_the_truth():
+    """With half a row for each of 36 cells the interval lay below the value itself."""
+    rng = np.random.default_rng(3)
+    truth = np.repeat(np.arange(6), [70, 76, 17, 13, 9, 29])
+    inside, rule = 0, Decision.by_weights(np.ones(6), np.full(6, 1 / 6))
+    for _ in range(60):
+        hit = rng.random(truth.size) < 0.8
+        calls = np.where(hit, truth, (truth + rng.integers(1, 6, truth.size)) % 6)
+        figure = judge_decision(rule, np.eye(6)[calls], truth, data_prior=np.full(6, 1 / 6)).figures[
+            "balanced_accuracy"
+        ]
+        assert figure.long_run[0] <= figure.value <= figure.long_run[1]
+        inside += figure.long_run[0] <= 0.8 <= figure.long_run[1]
+    assert inside >= 52  # 57 of 60 are expected

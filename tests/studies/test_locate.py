@@ -110,6 +110,7 @@ def test_paths_where_nothing_is(studies):
 def test_without_a_source_tree_there_is_smoke_and_its_store_is_here(tmp_path, monkeypatch):
     monkeypatch.delenv("EQUIPOISE_STUDIES")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("equipoise.studies.locate.__file__", str(tmp_path / "a" / "b" / "c" / "locate.py"))
     assert spec_names() == ["smoke"]
     assert named_spec("smoke").default_store() == Path("smoke.sqlite")
     assert named_spec("smoke").default_store("paper") == Path("smoke-paper.sqlite")

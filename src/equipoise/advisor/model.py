@@ -183,6 +183,18 @@ def load(folder: str | PathLike[str], trusted: Sequence[str] = ()) -> Advisor:
     ------
     DamagedFileError
         If a file is damaged or does not fit the others.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import make_classification
+    >>> from equipoise import Advisor
+    >>> X, y = make_classification(200, weights=[0.8], random_state=0)
+    >>> advisor = Advisor(treatments=["logistic"], trials=0).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     again = load(advisor.save(f"{folder}/model"))
+    >>> bool((again.predict(X) == advisor.predict(X)).all())
+    True
     """
     saved = open_sealed(folder)
     data = saved.read_json("advisor.json")

@@ -135,15 +135,18 @@ def _summary(advisor: Advisor, table: DataTable, diagnosis: Diagnosis | None, ou
         [] if diagnosis is None else [Note(f.answer, "warning", f.question) for f in diagnosis.warnings[:3]]
     )
     unmet = [n for n in advisor.notes_ if n.startswith("The wish cannot be met")]
-    commands = (
-        f"equipoise predict {out}/model NEW.csv --out predictions.csv\n"
-        f"equipoise retune {out}/model --cost fp=1,fn=20   # or --recall 0.95, --alerts 50, --prior 0.01"
-    )
+    commands = f"equipoise predict {out}/model NEW.csv --out predictions.csv"
+    if table.binary:
+        wishes = "--cost fp=1,fn=20   # or --recall 0.95, --alerts 50, --prior 0.01"
+        commands += f"\nequipoise retune {out}/model {wishes}"
     return Section(
         "Summary",
         [
             Headline(f"{first}.", parts), *(Note(note, "warning") for note in unmet), Facts(facts), *warnings,
-            Text("The model lies beside this page. To use it, or to decide otherwise without training:"),
+            Text(
+                "The model lies beside this page. To use it (the operating point has a command that decides "
+                "otherwise, without training):"
+            ),
             Code(commands),
         ],
     )  # fmt: skip
@@ -222,13 +225,24 @@ def _grouped(advisor: Advisor) -> list[str]:
     ]
 
 
+def _figure_name(name: str, labels: list[str]) -> str:
+    """A figure's name for readers; a class is called by its label."""
+    code = name.removeprefix("recall of class ")
+    return f"recall of “{labels[int(code)][:60]}”" if code != name else NAMES.get(name, name)
+
+
 def _operating(advisor: Advisor, out: str) -> Section:
     point, labels = advisor.operating_point_, [str(label) for label in advisor._labels]
     wish = point.decision.wish
     table = Table(
         ["Figure", "Value", "Range in a fresh batch", "Range in the long run"],
         [
-            [NAMES.get(k, k), v.value, f"{v.low:.3f} to {v.high:.3f}", "{:.3f} to {:.3f}".format(*v.long_run)]
+            [
+                _figure_name(k, labels),
+                v.value,
+                f"{v.low:.3f} to {v.high:.3f}",
+                "{:.3f} to {:.3f}".format(*v.long_run),
+            ]
             for k, v in point.figures.items()
         ],
         formats={"Value": ".3f"},

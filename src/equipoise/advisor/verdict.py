@@ -177,8 +177,9 @@ def _judge(
     sign = -1.0 if metric in SMALLER_IS_BETTER else 1.0
     values = sign * board.loc[names, metric]
     best = str(values.idxmax())
-    if ENSEMBLE in names and _paired(sign, by_fold, best, ENSEMBLE, 0.95)[0] <= 0:
-        best = ENSEMBLE  # the highest of many that are level owes its place to luck
+    sure = 1 - 0.05 / max(len(names) - 1, 1)  # the highest of many may owe its place to luck
+    if ENSEMBLE in names and _paired(sign, by_fold, best, ENSEMBLE, sure)[0] <= 0:
+        best = ENSEMBLE
     error = float(board[f"{metric}_error"][best]) / np.sqrt(2)
     near = [n for n in names if values[n] >= values[best] - (error if np.isfinite(error) else 0.0)]
     simple = min(near, key=lambda n: (simplicity.get(n, 99), -values[n]))

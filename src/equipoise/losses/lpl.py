@@ -43,8 +43,10 @@ class LPLLoss(Loss):
     ----------
     class_counts : array of shape (C,)
         Training samples of each class.
-    split : float
-        Fraction of the classes that count as head.
+    split : float or "prediction"
+        Fraction of the classes that count as head. ``"prediction"`` is for data whose classes are equally
+        frequent: in each batch, classes predicted worse than the average are augmented and the others held
+        back; see :func:`~equipoise.losses.functional.prediction_bounds`.
     bound, spread : float
         ε and Δε, see :func:`perturbation_bounds`.
     step_size : float, optional
@@ -72,24 +74,30 @@ class LPLLoss(Loss):
         self,
         class_counts: npt.ArrayLike | None = None,
         *,
-        split: float = 0.5,
+        split: float | str = 0.5,
         bound: float = 0.0,
         spread: float = 2.5,
         step_size: float | None = None,
         **options: Unpack[LossOptions],
     ) -> None:
         super().__init__(class_counts, **options)
-        self.split = float(check_fraction("split", split))
+        self.split = split if split == "prediction" else float(check_fraction("split", split))
         self.bound = float(check_in_range("bound", bound, 0))
         self.spread = float(check_in_range("spread", spread, 0))
         self.step_size = None if step_size is None else float(check_positive("step_size", step_size))
-        bounds = perturbation_bounds(self.class_counts.numpy(), self.split, self.bound, self.spread)
+        if isinstance(self.split, str):
+            bounds = np.full(self.class_counts.numel(), self.bound + self.spread)  # the largest they can be
+        else:
+            bounds = perturbation_bounds(self.class_counts.numpy(), self.split, self.bound, self.spread)
         self.steps = None if self.step_size is None else math.ceil(np.abs(bounds).max() / self.step_size)
         self.register_buffer("bounds", torch.as_tensor(bounds, dtype=torch.float32))
 
     def compute(self, logits: Tensor, target: Tensor, reduction: str, **needs: Tensor) -> Tensor:
+        bounds = self.bounds
+        if self.split == "prediction":
+            bounds = functional.prediction_bounds(logits.detach(), target, self.bound, self.spread)
         return functional.lpl_loss(
-            logits, target, self.bounds, step_size=self.step_size, steps=self.steps, reduction=reduction
+            logits, target, bounds, step_size=self.step_size, steps=self.steps, reduction=reduction
         )
 
     def extra_repr(self) -> str:

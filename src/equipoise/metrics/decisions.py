@@ -435,8 +435,9 @@ def judge_decision(
     """The figures of a decision at its own prior, with intervals that a table of few positives deserves.
 
     All figures follow from the shares of each class that are called each class, and from the prior. The shares are
-    drawn from their Jeffreys posterior; a fresh batch then adds its own luck. Where a share is a plain binomial the
-    long-run interval is the exact one.
+    drawn from their posterior, with a prior that weighs as much as one row a class (Perks 1947; with two classes
+    that of Jeffreys); a fresh batch then adds its own luck. With two classes recall and specificity have their
+    exact long-run interval.
 
     Parameters
     ----------
@@ -457,6 +458,13 @@ def judge_decision(
     -------
     Judgment
         The decision with its figures, their ranges and the confusion of classes.
+
+    Examples
+    --------
+    >>> p = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.6, 0.4]])
+    >>> judged = judge_decision(Decision.at_threshold(0.3, prior=[0.5, 0.5]), p, [0, 0, 1, 1])
+    >>> judged.figures["recall"].value, judged.confusion.tolist()
+    (1.0, [[2, 0], [0, 2]])
     """
     p, y, given, _ = _checked(proba, truth, data_prior, None)
     n = p.shape[1]
@@ -465,7 +473,7 @@ def judge_decision(
     rng = np.random.default_rng(random_state)
     draws = 4000 if n <= 10 else 400
     size = confusion.sum(axis=1)
-    alpha = np.maximum(confusion + 0.5, 1e-9)
+    alpha = confusion + 1 / n
     gamma = rng.standard_gamma(np.broadcast_to(alpha, (draws, n, n)))
     long_run = gamma / gamma.sum(axis=2, keepdims=True)
     fresh = np.stack(
@@ -482,9 +490,10 @@ def judge_decision(
     figures: dict[str, DecisionFigure] = {}
     for name, value in values.items():
         low, high = np.quantile(near[name], tails)
-        reach = tuple(np.quantile(far[name], tails).tolist())
+        least, most = np.quantile(far[name], tails)
         v = float(value[0])
-        figures[name] = DecisionFigure(v, min(float(low), v), max(float(high), v), (reach[0], reach[1]))
+        reach = min(float(least), v), max(float(most), v)
+        figures[name] = DecisionFigure(v, min(float(low), v), max(float(high), v), reach)
     if n == 2:
         for name, k, m in (("recall", confusion[1, 1], size[1]), ("specificity", confusion[0, 0], size[0])):
             exact = binomial_interval(k, m, confidence)

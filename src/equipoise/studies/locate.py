@@ -24,7 +24,8 @@ def studies_folder() -> Path | None:
     """Return the folder that holds the studies, or ``None`` if there is none.
 
     It is what the environment variable ``EQUIPOISE_STUDIES`` names, or else the nearest folder called ``studies``,
-    in the current folder or one of its parents, in which some subfolder has a ``spec.py``.
+    in the current folder or one of its parents, in which some subfolder has a ``spec.py``, or else that of the
+    source tree from which this package runs.
 
     Raises
     ------
@@ -37,7 +38,7 @@ def studies_folder() -> Path | None:
             raise FileNotFoundError(f"{FOLDER_VARIABLE} must name a folder, got {named!r}")
         return Path(named).resolve()
     here = Path.cwd()
-    for parent in (here, *here.parents):
+    for parent in (here, *here.parents, Path(__file__).resolve().parents[3]):
         folder = parent / "studies"
         if any(folder.glob(f"*/{_SPEC_FILE}")):
             return folder

@@ -135,6 +135,11 @@ class LearningRate(Callback):
         From the part of the run that is done to a factor.
     warmup : float
         Epochs over which the rate grows to its full value.
+
+    Examples
+    --------
+    >>> from equipoise.classifiers import NeuralClassifier
+    >>> clf = NeuralClassifier(epochs=50, schedule=LearningRate("cosine", warmup=5))
     """
 
     def __init__(self, schedule: str | Schedule = "constant", warmup: float = 0.0) -> None:
@@ -166,6 +171,11 @@ class DeferredReweighting(Callback):
     Notes
     -----
     The weights of the last epoch are the run's ``class_weight`` in the end, and so go into the prior ledger.
+
+    Examples
+    --------
+    >>> from equipoise.classifiers import NeuralClassifier
+    >>> clf = NeuralClassifier(loss="ldam", callbacks=[DeferredReweighting("balanced", start=0.8)])
     """
 
     def __init__(self, class_weight: Any = "balanced", start: float = 0.8) -> None:
@@ -208,6 +218,11 @@ class BalancedFineTuning(Callback):
     per_class : int, optional
         Fine-tune on a fixed subset with at most so many rows per class; without it all rows may be drawn, each
         class equally often. Epochs keep their length.
+
+    Examples
+    --------
+    >>> from equipoise.classifiers import NeuralClassifier
+    >>> clf = NeuralClassifier(callbacks=[BalancedFineTuning(start=0.9)])
     """
 
     def __init__(self, start: float = 0.8, lr_factor: float = 0.1, per_class: int | None = None) -> None:
@@ -286,6 +301,11 @@ class EarlyStopping(Callback):
         Smaller improvements do not count.
     restore_best : bool
         End with the weights of the best epoch.
+
+    Examples
+    --------
+    >>> from equipoise.classifiers import NeuralClassifier
+    >>> clf = NeuralClassifier(early_stopping=EarlyStopping(patience=5), validation_fraction=0.2)
     """
 
     def __init__(

@@ -14,6 +14,7 @@ from equipoise.losses.functional.perturbation import (
     logit_adjusted_loss,
     lpl_loss,
     lpl_perturbation,
+    prediction_bounds,
     vs_loss,
 )
 from equipoise.losses.functional.regression import balanced_mse
@@ -50,6 +51,7 @@ __all__ = [
     "lq_loss",
     "nenum_loss",
     "nenum_offset",
+    "prediction_bounds",
     "sigmoid_focal_loss",
     "vs_loss",
 ]

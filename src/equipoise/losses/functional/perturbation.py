@@ -300,6 +300,25 @@ def lpl_perturbation(
     return shift
 
 
+def prediction_bounds(logits: Tensor, target: Tensor, bound: float, spread: float) -> Tensor:
+    """Bounds for data whose classes are equally frequent: what is predicted badly is augmented (Li et al. 2022).
+
+    With p̄_c the batch's mean of p(c|x) over class c and τ the mean of these, the bound is ε + Δε|τ − p̄_c| over the
+    largest of these on the same side, positive where p̄_c < τ and negative where p̄_c > τ; 0 for an absent class.
+
+    >>> prediction_bounds(torch.tensor([[2.0, 0.0], [0.0, 0.0]]), torch.tensor([0, 1]), bound=0.4, spread=0.1)
+    tensor([-0.5000,  0.5000])
+    """
+    p = true_class(F.softmax(logits, dim=-1), target)
+    zero = torch.zeros_like(logits[0])
+    count = zero.index_add(0, target, torch.ones_like(p))
+    mean = zero.index_add(0, target, p) / count.clamp_min(1)
+    border = mean.sum() / (count > 0).sum()
+    short = torch.where(count > 0, border - mean, zero)
+    largest = torch.where(short > 0, short.max(), -short.min()).clamp_min(torch.finfo(p.dtype).tiny)
+    return short.sign() * (bound + spread * short.abs() / largest)
+
+
 def lpl_loss(
     input: Tensor,
     target: Tensor,
