@@ -63,9 +63,9 @@ def _summary(results: pd.DataFrame) -> Section:
         ("What came out", _shortfall(results)),
         (
             "How sure",
-            "The intervals below are paired over cases; splits of one table are not independent. No setting was chosen "
-            "on these tables, but after a first look at split 0 the rule that recommends the ensemble or a single "
-            "model was made stricter against luck, and the cells that it touches were run again.",
+            "The intervals below are paired over cases; splits of one table are not independent. No setting was "
+            "chosen on these tables, but after a first look at split 0 the rule that recommends the ensemble or a "
+            "single model was made stricter against luck, and the cells that it touches were run again.",
         ),
     ]
     return Section("Summary", [Headline(claim, parts)])
