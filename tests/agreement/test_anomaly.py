@@ -39,6 +39,7 @@ def test_sampled_students_agree_with_the_saddle_point(setting):
     check_against_theory(setting, dims=(16, 32), datasets=12, sweeps=60, r_hat=1.2)
 
 
+@pytest.mark.slow
 def test_weighted_students_agree_with_the_weighted_saddle_point():
     """And not with what the paper takes them for, fresh rows at equal shares."""
     cells = check_against_theory(

@@ -109,6 +109,7 @@ def test_three_train_errors_agree(model):
     np.testing.assert_allclose(true.test_per_class[:, tau < 3], semi.test_per_class[:, tau < 3], atol=0.01)
 
 
+@pytest.mark.slow
 def test_order_of_memorization_of_fashion_mnist():
     """Fig 6: the gap to sneakers grows with the variance of the other class: bags, pullovers, trousers."""
     try:

@@ -222,7 +222,7 @@ def test_the_page_runs():
     import doctest
     from pathlib import Path
 
-    page = Path(__file__).parents[2] / "docs" / "meta.md"
+    page = Path(__file__).parents[2] / "docs" / "explanation" / "meta.md"
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     results = doctest.testfile(str(page), module_relative=False, optionflags=flags, encoding="utf-8")
     assert results.attempted > 5
