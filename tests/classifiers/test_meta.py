@@ -128,6 +128,7 @@ def test_resume_ends_with_the_same_bits(table, method, tmp_path):
     assert whole.weights_over_time().equals(resumed.weights_over_time())
 
 
+@pytest.mark.slow
 def test_two_processes_equal_one(table):
     X, y = table
     params = {"module_params": {"hidden": (16,), "activation": "tanh"}, "epochs": 3, "batch_size": 49}

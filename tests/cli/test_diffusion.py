@@ -298,6 +298,7 @@ def test_several_runs_share_a_page(made, tmp_path, capsys):
     )
 
 
+@pytest.mark.slow
 def test_shares_by_hand_and_by_prescription(made, capsys):
     base, data = made
     quick = [*QUICK, "--steps", "10", "--conditional"]

@@ -27,6 +27,7 @@ def test_figures_are_drawn(name, tmp_path):
     assert (tmp_path / f"theory-diffusion-figure-{name}.png").stat().st_size > 20_000
 
 
+@pytest.mark.slow
 def test_settings_of_a_figure_are_passed_on_or_refused(tmp_path, capsys):
     out = ["--out", str(tmp_path)]
     assert main(["theory", "diffusion", "--figure", "7", "--set", "dimension=12", *out]) == 0

@@ -153,6 +153,7 @@ def fashion_or_skip():
         pytest.skip(f"needs Fashion-MNIST: {problem}")
 
 
+@pytest.mark.slow
 def test_a_tiny_cell_twice():
     fashion_or_skip()
     cell = SPEC.cells("tiny")[0]

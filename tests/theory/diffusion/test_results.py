@@ -251,6 +251,7 @@ def test_one_class_has_no_order():
         predict_order(np.random.default_rng(0).normal(size=(10, 4)), np.zeros(10))
 
 
+@pytest.mark.slow
 def test_the_limit_knows_how_often_samples_are_drawn():
     """Drawn as in the data it is the plain limit, and otherwise it agrees with instances."""
     X, y = images_of((0.5, 0.5))
