@@ -58,7 +58,7 @@ def seconds_of(path: Path, budget: str, out: Path) -> float:
     subprocess.run([*command, "--out", str(out)], check=True, capture_output=True)
     spent = time.monotonic() - started
     assert (out / "report.html").exists()
-    assert (out / "model" / "model.json").exists()
+    assert (out / "model").is_dir()
     return spent
 
 

@@ -29,11 +29,13 @@ class Budget:
     Parameters
     ----------
     seconds : float
+    started : float, optional
+        The time of :func:`time.monotonic` from which it counts; now by default.
     """
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, started: float | None = None) -> None:
         self.seconds = seconds
-        self.started = time.monotonic()
+        self.started = time.monotonic() if started is None else started
         self.end = self.started + seconds * (1 - KEPT_BACK)
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,13 +43,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    began = time.monotonic()  # loading the learners is part of the budget
     from equipoise._core.files import check_writable, read_json
     from equipoise._core.sealed import check_replaceable
     from equipoise.advisor import Advisor
     from equipoise.advisor.budget import Budget, parse_duration
     from equipoise.advisor.writing import write_report
 
-    budget = Budget(parse_duration(args.budget))
+    budget = Budget(parse_duration(args.budget), began)
     wishes = read_wishes(args)
     advisor = Advisor(
         **wishes, prior=parse_prior(args.prior), budget=args.budget,
