@@ -108,3 +108,16 @@ def test_all_is_on_the_disk_before_it_is_in_place(tmp_path, monkeypatch):
             (temporary / "inner" / "a").write_text(value)
     assert (tmp_path / "model" / "inner" / "a").read_text() == "two"
     assert tmp_path.stat().st_ino in flushed
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("exchange", [True, False])
+def test_a_folder_saved_twice_inside_a_larger_save_does_not_wait_for_itself(tmp_path, monkeypatch, exchange):
+    if not exchange:
+        monkeypatch.setattr(files, "_system_exchange", lambda: None)
+    with files.replacing_together(tmp_path) as bundle:
+        for text in ("first", "second"):
+            with files.replacing_folder(bundle / "model") as folder:
+                (folder / "a.txt").write_text(text)
+    assert (tmp_path / "model" / "a.txt").read_text() == "second"
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]

@@ -55,7 +55,7 @@ def replacing(path: PathLike) -> Iterator[Path]:
 def replacing_folder(path: PathLike) -> Iterator[Path]:
     """The same for a folder: all of its files appear together, or none, and there is always a whole folder."""
     target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_dir():
+    if target.is_file():  # one look: another save may take the folder away between two
         raise NotADirectoryError(f"{path} is a file: choose the name of a folder")
     with _temporary(target, folder=True) as bundle:
         new = bundle / target.name
@@ -77,7 +77,10 @@ def replacing_together(folder: PathLike) -> Iterator[Path]:
     with _temporary(parent / "all", folder=True) as bundle:
         yield bundle
         _flush_all(bundle)
-        _commit(bundle, parent)
+        with _locked(parent):
+            _complete(parent)
+            _commit(bundle, parent)
+        _sweep(parent)
 
 
 def check_writable(folder: PathLike) -> None:
@@ -99,27 +102,20 @@ def recover(folder: PathLike) -> None:
 
 
 def _put_in_place(bundle: Path, new: Path, target: Path) -> None:
-    while new.exists():
-        try:
-            if not target.exists():
-                new.rename(target)
-            elif not _exchange(new, target):
-                _commit(bundle, target.parent)
-        except OSError as error:  # another program put or took away the target in this moment
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT):
-                raise
-        else:
-            return
+    with _locked(target.parent):
+        _complete(target.parent)
+        if not target.exists():
+            new.rename(target)
+        elif not _exchange(new, target):
+            _commit(bundle, target.parent)
+    _sweep(target.parent)
 
 
 def _commit(bundle: Path, parent: Path) -> None:
-    """From the first rename on the replacement counts, and is completed by whoever comes."""
-    with _locked(parent):
-        _complete(parent)
-        bundle.rename(parent / _READY)
-        _flush(parent)
-        _complete(parent)
-    _sweep(parent)
+    """From the first rename on the replacement counts, and is completed by whoever comes; under the lock."""
+    bundle.rename(parent / _READY)
+    _flush(parent)
+    _complete(parent)
 
 
 def _complete(parent: Path) -> None:
@@ -230,8 +226,8 @@ def _lock(path: Path, *, wait: bool) -> int | None:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Wait until no other program completes replacements in ``folder``."""
-    lock = _lock(folder, wait=True)
+    """Wait until no other program puts anything in place in ``folder``; a temporary folder has no other."""
+    lock = None if _is_temporary(folder.name) else _lock(folder, wait=True)
     try:
         yield
     finally:
@@ -239,10 +235,14 @@ def _locked(folder: Path) -> Iterator[None]:
             os.close(lock)
 
 
+def _is_temporary(name: str) -> bool:
+    return name.startswith(_PREFIX) and name.endswith(_SUFFIX)
+
+
 def _sweep(parent: Path) -> None:
     """Remove what killed programs left."""
     for name in os.listdir(parent):
-        if name.startswith(_PREFIX) and name.endswith(_SUFFIX):
+        if _is_temporary(name):
             lock = _lock(parent / name, wait=False)
             if lock is not None:
                 _remove(parent / name)
