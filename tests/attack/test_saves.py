@@ -28,19 +28,21 @@ def test_the_harness_notices_a_careless_save(attack):
     assert found["wrong"]
 
 
-def test_killed_at_some_file_operations(attack, tally):
-    survived(attack("kills.py", "40", "with", "report", "store"), tally, "kill", "kills")
+def test_killed_at_every_file_operation_of_a_small_save(attack, tally):
+    for exchange in ("with", "without"):
+        found = attack("kills.py", "1", exchange, "sealed folder", "page and folder")
+        survived(found, tally, f"kill, {exchange} exchange", "kills")
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 def test_killed_at_every_file_operation(attack, tally):
-    survived(attack("kills.py", "1", "with", *KILLED), tally, "kill", "kills")
-    survived(attack("kills.py", "1", "without", "retune"), tally, "kill, no exchange", "kills")
+    survived(attack("kills.py", "1", "with", *KILLED), tally, "kill, with exchange", "kills")
+    survived(attack("kills.py", "1", "without", "retune"), tally, "kill, without exchange", "kills")
 
 
 def test_some_damaged_files(attack, tally):
-    survived(attack("damage.py", "both", "16", "logistic advisor", "store file"), tally, "damage", "tries")
+    survived(attack("damage.py", "both", "5", "logistic advisor", "store file"), tally, "damage", "tries")
 
 
 @pytest.mark.slow
