@@ -219,10 +219,11 @@ def _not_tried(advisor: Advisor) -> str:
 
 def _grouped(advisor: Advisor) -> list[str]:
     """What was not tried, a sentence for each reason."""
-    return [
+    said = (
         f"For lack of time: {'; '.join(names)}." if why == TOO_SHORT else f"{'; '.join(names)}: {why}."
         for why, names in advisor.left_out_.items()
-    ]
+    )
+    return [sentence[0].upper() + sentence[1:] for sentence in said]
 
 
 def _figure_name(name: str, labels: list[str]) -> str:
