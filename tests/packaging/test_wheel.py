@@ -94,3 +94,12 @@ def test_relative_links_become_absolute_where_the_address_is_known():
     assert known == (
         "![a](https://host.org/e/raw/v1.0/docs/a.png) [b](https://host.org/e/blob/v1.0/b.md) [c](https://c.org)"
     )
+
+
+def test_an_editable_install_needs_no_package_that_is_not_pinned(tmp_path, monkeypatch):
+    """``make setup-verified`` installs what has a hash in ``constraints-hashes.txt`` and then this, without a network."""
+    pytest.importorskip("hatchling")
+    monkeypatch.chdir(ROOT)
+    code = "import sys; sys.modules['editables'] = None; import hatchling.build as b; b.build_editable(sys.argv[1])"
+    run(sys.executable, "-c", code, tmp_path)
+    assert list(tmp_path.glob("equipoise-*.whl"))
