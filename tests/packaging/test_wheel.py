@@ -97,7 +97,7 @@ def test_relative_links_become_absolute_where_the_address_is_known():
 
 
 def test_an_editable_install_needs_no_package_that_is_not_pinned(tmp_path, monkeypatch):
-    """``make setup-verified`` installs what has a hash in ``constraints-hashes.txt`` and then this, without a network."""
+    """``make setup-verified`` installs what ``constraints-hashes.txt`` lists, and then this without a network."""
     pytest.importorskip("hatchling")
     monkeypatch.chdir(ROOT)
     code = "import sys; sys.modules['editables'] = None; import hatchling.build as b; b.build_editable(sys.argv[1])"
