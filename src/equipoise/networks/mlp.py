@@ -54,6 +54,8 @@ class MLP(FeaturesAndHead):
         dropout: float = 0.0,
         batch_norm: bool = False,
     ) -> None:
+        if not isinstance(hidden, Sequence):
+            raise TypeError(f"hidden must be a list of widths, such as (128, 128), got {hidden!r}")
         widths = [math.prod(input_shape), *(check_integer("hidden", width, low=1) for width in hidden)]
         check_choice("activation", activation, _ACTIVATIONS)
         check_in_range("dropout", dropout, 0, 1, closed="left")
