@@ -220,3 +220,14 @@ def test_print_is_by_daylight_and_shows_every_section(browser, tmp_path):
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
         assert all(page.locator("main > section").nth(i).is_visible() for i in range(2))
         assert not page.locator("fieldset").is_visible()
+
+
+def test_a_wide_table_is_printed_whole(browser, tmp_path):
+    names = ["treatment", *(f"figure number {i}" for i in range(6)), "seconds"]
+    row = ["gradient boosting with random splits", *[Interval(0.9581, 0.9051, 1.0)] * 6, 17.25]
+    path = written(
+        tmp_path, Section("One", [Table(names, [row] * 3, formats=dict.fromkeys(names[1:], ".3f"))])
+    )
+    with visiting(browser, path, width=700) as page:  # A4 within its margins
+        page.emulate_media(media="print")
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
