@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 import warnings
 
@@ -283,3 +285,13 @@ def test_the_luckiest_of_many_level_models_seldom_replaces_the_ensemble():
         order = dict.fromkeys(folds, 50) | {ENSEMBLE: 100}
         replaced += _judge(board, folds, "balanced_accuracy", order, list(folds)).recommended != ENSEMBLE
     assert replaced / 200 < 0.1
+
+
+def test_a_saved_model_is_used_without_torch(fitted, data, tmp_path):
+    fitted.save(tmp_path / "model")
+    np.save(tmp_path / "X.npy", data[0])
+    code = """if True:
+        import sys, numpy as np, equipoise
+        equipoise.load(sys.argv[1] + "/model").predict(np.load(sys.argv[1] + "/X.npy"))
+        sys.exit("torch" in sys.modules)"""
+    assert subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False).returncode == 0

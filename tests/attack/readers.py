@@ -18,15 +18,8 @@ from typing import Any
 from formats import FORMATS
 
 from equipoise._core import files
-from equipoise._core.sealed import open_sealed, sealing
 
-SIZE = 5
-
-
-def save(place: Path, value: int) -> None:
-    with sealing(place) as temporary:
-        for number in range(SIZE):
-            (temporary / f"{number}.txt").write_text(str(value))
+FOLDER = FORMATS["sealed folder"]
 
 
 def end_after(work: Callable[[], Any]) -> None:
@@ -43,7 +36,7 @@ def write_for(seconds: float, place: Path, first: int) -> None:
     end = time.monotonic() + seconds
     value = first
     while time.monotonic() < end:
-        save(place, value)
+        FOLDER.save(place, value)
         value += 2 * (value % 7 != 0)  # at times the same bytes again
         value += 2 * (value % 7 == 0)
 
@@ -53,10 +46,8 @@ def read_for(seconds: float, place: Path) -> tuple[int, list[str]]:
     while time.monotonic() < end:
         reads += 1
         try:
-            saved = open_sealed(place)
-            values = {saved.read_bytes(f"{number}.txt") for number in range(SIZE)}
-            if len(values) != 1:
-                wrong.append(f"mixed {values}")
+            if not (answer := FOLDER.answer(place)).isdigit():
+                wrong.append(f"mixed {answer}")
         except Exception as error:
             wrong.append(repr(error))
     return reads, wrong
@@ -92,7 +83,7 @@ if __name__ == "__main__":
     seconds = float(sys.argv[2])
     with tempfile.TemporaryDirectory(dir=memory) as home:
         place = Path(home, "model")
-        save(place, 0)
+        FOLDER.save(place, 0)
         children = []
         for first in (1, 2):
             children.append(os.fork())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import platform
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from importlib.metadata import PackageNotFoundError, version
@@ -69,10 +70,17 @@ def versions() -> dict[str, str]:
 
 
 def _skops() -> Any:
+    """The library for scikit-learn's models; its import walks all of scikit-learn, which would import torch."""
+    adapters = [f"sklearn.externals.array_api_compat.{name}" for name in ("cupy", "dask", "torch")]
+    absent = {name: None for name in adapters if name not in sys.modules}
+    sys.modules.update(absent)  # type: ignore[arg-type]
     try:
         import skops.io
     except ImportError as error:
         raise ImportError("the model folder needs skops: pip install 'equipoise[report]'") from error
+    finally:
+        for name in absent:
+            del sys.modules[name]
     return skops.io
 
 

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
+import torch
 from torch import Tensor, nn
 
 from equipoise._core.checks import check_choice, check_integer
@@ -65,6 +66,35 @@ class FeaturesAndHead(nn.Module):
         """
         logits: Tensor = self.head(self.features(x))
         return logits
+
+
+class _PooledMaps(FeaturesAndHead):
+    """A body of convolutions, then the mean over the image; convolutions start as in He et al. 2015."""
+
+    body: nn.Sequential
+
+    def _set_body(self, *layers: nn.Module) -> None:
+        self.body = nn.Sequential(*layers)
+        for module in self.body.modules():
+            if isinstance(module, nn.Conv2d):
+                nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+        self.body.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+    def features(self, x: Tensor) -> Tensor:
+        """The last feature maps, averaged over the image.
+
+        Parameters
+        ----------
+        x : Tensor of shape (n, channels, height, width)
+            A batch of images.
+
+        Returns
+        -------
+        Tensor of shape (n, d)
+            The features.
+        """
+        maps: Tensor = self.body(x.contiguous(memory_format=torch.channels_last))
+        return maps.mean(dim=(2, 3))
 
 
 def logits_and_features(model: Any, *inputs: Any) -> tuple[Tensor, Tensor]:
