@@ -110,20 +110,14 @@ def _errors(reasons: Reasons, table: DataTable) -> list[Any]:
     rows = [
         [
             "–" if error.name is None else str(error.name),
-            _short(table.classes[error.truth]),
             _short(table.classes[error.called]),
+            _short(table.classes[error.truth]),
             error.probability,
             *([_why(error, table)] if explained else []),
         ]
         for error in reasons.errors
     ]
-    columns = [
-        "row",
-        "true label",
-        "called",
-        "probability of the true label",
-        *(["why"] if explained else []),
-    ]
+    columns = ["row", "called", "true label", "its probability", *(["why"] if explained else [])]
     caption = "The surest errors among the rows that were not trained on" + (
         "." if table.ids is not None else "; rows are counted from 0."
     )

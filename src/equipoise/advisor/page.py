@@ -45,6 +45,7 @@ NAMES = {
     "specificity": "specificity", "f1": "F1", "macro_f1": "macro F1", "alerts": "share of alerts",
 }  # fmt: skip
 WEIGHT = "weight in the ensemble"
+_MOST_IN_MATRIX = 30
 _CONSTANT = {NEVER: "never raise an alert", ALWAYS: "always raise an alert"}
 
 
@@ -116,9 +117,9 @@ def _summary(advisor: Advisor, table: DataTable, diagnosis: Diagnosis | None, ou
         ("What it will do", _will_do(advisor, table)),
     ]
     parts += [("How sure", _how_sure(advisor)), ("What was not tried", _not_tried(advisor))]
-    rare = table.rare
+    rare, columns = table.rare, len(table.schema.columns)
     facts: list[tuple[str, ...]] = [
-        ("Rows", f"{table.n_rows:,}", f"{len(table.schema.columns):,} columns"),
+        ("Rows", f"{table.n_rows:,}", f"{columns:,} column{'s' * (columns != 1)}"),
         (
             "Rarest class",
             f"{table.counts[rare]:,}",
@@ -200,11 +201,12 @@ def _how_sure(advisor: Advisor) -> str:
         "half as large as your table."
     )
     if verdict.alternative:
+        sign = 1 if verdict.difference >= 0 else -1
+        low, high = sorted((sign * verdict.low, sign * verdict.high))
         text += (
             f" The simplest model that does about as well is {_label(advisor, verdict.alternative)}: its "
-            f"{NAMES[verdict.metric]} is worse by {abs(verdict.difference):.3f} "
-            f"({verdict.low:.3f} to {verdict.high:.3f})"
-            + (", which may be chance." if verdict.low <= 0 else ".")
+            f"{NAMES[verdict.metric]} is {'worse' if sign > 0 else 'better'} by {abs(verdict.difference):.3f} "
+            f"({low:.3f} to {high:.3f})" + (", which may be chance." if low <= 0 else ".")
         )
     return text
 
@@ -315,7 +317,8 @@ def _two_errors(row: Any, metric: str) -> Interval:
 def _diagnosis(advisor: Advisor, diagnosis: Diagnosis) -> Section:
     """The diagnosis, and beside the theory's expectation what was measured."""
     section = diagnosis.section()
-    if not any(finding.slug == "training_ratio" for finding in diagnosis.findings):
+    theory = next((finding for finding in diagnosis.findings if finding.slug == "training_ratio"), None)
+    if theory is None:
         return section
     board = advisor.leaderboard_
     names = [n for n in ("logistic", advisor.verdict_.recommended) if n in board.index]
@@ -327,16 +330,18 @@ def _diagnosis(advisor: Advisor, diagnosis: Diagnosis) -> Section:
         "corrected to the class shares of the data and has its threshold chosen, so that the share in "
         f"training matters less: in balanced accuracy {measured}. Where the two differ, go by what was measured."
     )
-    return Section(section.title, [*section.blocks, Note(text, title="What was measured")])
+    titles = [getattr(block, "title", None) for block in section.blocks]
+    end = titles.index(theory.question) + 1 + len(theory.blocks)
+    measured_here = Note(text, title="What was measured")
+    return Section(section.title, [*section.blocks[:end], measured_here, *section.blocks[end:]])
 
 
 def _data(advisor: Advisor, table: DataTable) -> Section:
     blocks: list[Any] = [Text(f"Read from {table.name}; the target is “{table.target}”.")]
     blocks += [Note(note) for note in table.notes]
     rows = [[c.name, c.kind, c.dtype] for c in table.schema.columns[:200]]
-    blocks.append(
-        Details("Columns", [Table(["column", "kind", "stored as"], rows, caption="The first 200.")])
-    )
+    caption = f"The first 200 of {len(table.schema.columns):,}." if len(table.schema.columns) > 200 else ""
+    blocks.append(Details("Columns", [Table(["column", "kind", "stored as"], rows, caption=caption)]))
     blocks.append(
         Details("Versions", [Table(["package", "version"], [[k, v] for k, v in versions().items()])])
     )
@@ -371,7 +376,17 @@ def _reliability_figure(proba: FloatArray, truth: IntArray) -> Figure:
 
 
 def confusion_figure(confusion: IntArray, classes: list[str]) -> Figure:
-    """Where the rows of each class go."""
+    """Where the rows of each class go; the smallest of very many classes are taken together."""
+    caption = "Rows by true class; the shade is the share of the row's class."
+    if len(classes) > _MOST_IN_MATRIX:
+        order = np.argsort(-confusion.sum(axis=1), kind="stable")
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.minimum(np.arange(len(order)), _MOST_IN_MATRIX - 1)
+        folded = np.zeros((_MOST_IN_MATRIX, _MOST_IN_MATRIX), dtype=np.int64)
+        np.add.at(folded, (place[:, None], place[None, :]), confusion)
+        kept = [classes[code] for code in order[: _MOST_IN_MATRIX - 1]]
+        confusion, classes = folded, [*kept, f"{len(order) - len(kept)} smaller classes"]
+        caption += f" The {len(order) - len(kept)} classes with the fewest rows are one row and one column."
     labels, few = plain_labels(classes), len(classes) <= 15
     shares = confusion / np.maximum(confusion.sum(axis=1, keepdims=True), 1)
     heat = {
@@ -384,7 +399,6 @@ def confusion_figure(confusion: IntArray, classes: list[str]) -> Figure:
     figure = new_figure(heat, x="called", y="true", yaxis_autorange="reversed", margin_t=16)
     figure.update_xaxes(type="category", showgrid=False)
     figure.update_yaxes(type="category", showgrid=False)
-    caption = "Rows by true class; the shade is the share of the row's class."
     return Figure(figure, caption, "Confusion matrix.", max(260, min(640, 120 + 44 * len(labels))))
 
 

@@ -38,8 +38,9 @@ _WAYS = {
 _THEORY = (
     "Pezzicoli, Ros, Landes & Baity-Jesi: a perceptron that learns a hyperplane cut into one Gaussian "
     "population, with the load and the noise at which it does what a linear classifier does on these rows. "
-    "Leaving rows out and class weights use the rows at hand; the dotted line would need as many fresh rows at "
-    "that share. The model knows no label noise, no ridge penalty and no other shape of features."
+    "The share is that of the rows, or of their weight. Leaving rows out and class weights use the rows at hand; "
+    "the dotted line would need as many fresh rows at that share. The model knows no label noise, no ridge penalty "
+    "and no other shape of features."
 )
 _TYPE_SHADES = (COLORS["accent"], PALETTE[7], PALETTE[3], COLORS["minority"])
 
@@ -64,17 +65,20 @@ def _counts(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> _Render
     order = np.argsort(-counts, kind="stable")
     labels = plain_labels(sample.classes[code] for code in order)
     shades = [COLORS["minority"] if code == rare else COLORS["majority"] for code in order]
+    many = len(labels) > 40
     bars = bar(
-        x=labels, y=counts[order], marker_color=shades, text=[f"{c:,}" for c in counts[order]],
+        x=labels, y=counts[order], marker_color=shades, text=None if many else [f"{c:,}" for c in counts[order]],
         textposition="outside", cliponaxis=False, hovertemplate="%{x}: %{y:,} rows<extra></extra>",
     )  # fmt: skip
     figure = new_figure(bars, y="rows", margin_t=28)
-    figure.update_xaxes(type="category")
-    figure.update_layout(bargap=0.35, xaxis_range=[-0.75, max(len(labels), 3) - 0.25])
+    figure.update_xaxes(type="category", showticklabels=not many, showgrid=False)
+    spare = max(3 - len(labels), 0) / 2  # two bars are not as wide as the page
+    figure.update_layout(bargap=0.35, xaxis_range=[-0.75 - spare, len(labels) - 0.25 + spare])
     alt = "Bar chart of class sizes: " + ", ".join(
         f"{plain(sample.classes[c], 24)} {counts[c]}" for c in order[:12]
     )
-    return text, [Figure(figure, "Class sizes.", alt, 300)]
+    caption = f"The sizes of the {len(labels)} classes, largest first." if many else "Class sizes."
+    return text, [Figure(figure, caption, alt, 300)]
 
 
 def _effective_numbers(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> _Rendered:
@@ -331,9 +335,7 @@ def _training_ratio(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) ->
     own = scatter(x=[v["share"]], y=[v["as_is"]], mode="markers", name="all rows as they are",
                   marker={"color": COLORS["minority"], "size": 12},
                   hovertemplate=f"all rows<br>{hover}")  # fmt: skip
-    figure = new_figure(
-        *traces, own, x="share of rare rows (or of their weight) in training", y="in the solvable model"
-    )
+    figure = new_figure(*traces, own, x="share of rare rows in training", y="balanced accuracy, in theory")
     return text, [
         Figure(figure, _THEORY, "Theory: what the pool of rows gives at every training share.", 340)
     ]

@@ -213,10 +213,11 @@ class LiveOperatingPoint:
         """Whether there are two classes."""
         return len(self.classes) == 2
 
-    @property
+    @cached_property
     def codes(self) -> list[int]:
-        """The classes that a reader can set against the rest."""
-        return [1] if self.is_binary else list(range(len(self.classes)))
+        """The classes that a reader can set against the rest, the rarest last: a page begins with it."""
+        counts = np.bincount(np.asarray(self.truth), minlength=len(self.classes))
+        return [1] if self.is_binary else np.argsort(-counts, kind="stable").tolist()
 
     @cached_property
     def costs(self) -> FloatArray:
