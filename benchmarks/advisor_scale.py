@@ -2,9 +2,13 @@
 
     python benchmarks/advisor_scale.py --rows 1000000 --budget 10m --format csv
     python benchmarks/advisor_scale.py --rows 10000000 --budget 30m --format parquet
+    python benchmarks/advisor_scale.py --rows 14000000 --budget 10m --format parquet --workers 12 \\
+        --worker-memory 800MiB
 
-The table is made in blocks, the last 200,000 rows are held back for testing. `equipoise report` and LightGBM (its
-defaults, 100 rounds, all rows) run as processes of their own, and their peak memory is what the system counted.
+The table is made in blocks, another 200,000 rows are for testing. `equipoise report` and LightGBM (its defaults,
+100 rounds, all rows) run as processes of their own, and their peak memory is what the system counted. With workers
+the report runs on a Dask cluster of processes that may use no more than the memory given, the table has 8-byte
+numbers, and one worker is killed in the middle; any other worker that is lost was killed by its limit.
 """
 
 from __future__ import annotations
@@ -13,10 +17,14 @@ import argparse
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +48,7 @@ def make_block(number: int, rows: int, seed: int, share: float) -> pd.DataFrame:
     return frame
 
 
-def write_table(folder: Path, rows: int, share: float, seed: int, kind: str) -> Path:
+def write_table(folder: Path, rows: int, share: float, seed: int, kind: str, dtype: str = "float32") -> Path:
     """The training rows as one CSV or as Parquet parts."""
     path = folder / ("train.csv" if kind == "csv" else "train")
     if kind == "parquet":
@@ -50,8 +58,35 @@ def write_table(folder: Path, rows: int, share: float, seed: int, kind: str) -> 
         if kind == "csv":
             block.to_csv(path, mode="a", header=number == 0, index=False, float_format="%.5g")
         else:
-            block.to_parquet(path / f"{number:05d}.parquet", index=False)
+            block.astype(dtype).to_parquet(path / f"{number:05d}.parquet", index=False)
     return path
+
+
+@contextmanager
+def cluster(workers: int, memory: str, found: dict[str, Any]) -> Iterator[list[str]]:
+    """Options for a report on a Dask cluster that loses one worker once all rows are boosted on."""
+    from distributed import LocalCluster
+
+    with LocalCluster(
+        n_workers=workers, threads_per_worker=1, dashboard_address=":0", memory_limit=memory, silence_logs=50
+    ) as made:
+        began, ended = {w.pid for w in made.workers.values()}, threading.Event()
+
+        def kill_one() -> None:
+            while not ended.wait(0.5):
+                tasks = made.scheduler.tasks.values()
+                if any("_train_part" in str(task.key) and task.state == "processing" for task in tasks):
+                    ended.wait(5.0)
+                    os.kill(min(began), signal.SIGKILL)
+                    found["killed by us"] = 1
+                    return
+
+        killer = threading.Thread(target=kill_one, daemon=True)
+        killer.start()
+        yield ["--engine", made.scheduler_address]
+        lost = began - {w.pid for w in made.workers.values()}
+        found["killed by the limit"] = len(lost) - found.get("killed by us", 0)
+        ended.set()
 
 
 def measured(command: list[str], note: str) -> dict[str, float]:
@@ -91,6 +126,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--memory", help="such as 2GiB: never load the parts whole")
+    parser.add_argument("--workers", type=int, default=0, help="of a Dask cluster; 0 for none")
+    parser.add_argument("--worker-memory", default="1GiB")
     parser.add_argument("--alone", nargs=2, type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.alone:
@@ -98,7 +135,8 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        train = write_table(folder, args.rows, args.share, args.seed, args.format)
+        dtype = "float64" if args.workers else "float32"
+        train = write_table(folder, args.rows, args.share, args.seed, args.format, dtype)
         test = make_block(10**6, TEST_ROWS, args.seed, args.share)
         test.to_parquet(folder / "test.parquet", index=False)
         print(json.dumps(compare(folder, train, test, args), indent=1))
@@ -109,10 +147,13 @@ def compare(folder: Path, train: Path, test: pd.DataFrame, args: argparse.Namesp
     from sklearn.metrics import average_precision_score
 
     python = [sys.executable, "-m", "equipoise"]
-    memory = ["--memory", args.memory] if args.memory else []
-    ours = measured(
-        [*python, "report", str(train), "--target", "fraud", "--budget", args.budget, "--jobs", str(args.jobs),
-         "--out", str(folder / "out"), *memory], "the report")  # fmt: skip
+    options = ["--memory", args.memory] if args.memory else []
+    workers: dict[str, Any] = {}
+    spread = cluster(args.workers, args.worker_memory, workers) if args.workers else nullcontext([])
+    with spread as engine:
+        ours = measured(
+            [*python, "report", str(train), "--target", "fraud", "--budget", args.budget,
+             "--jobs", str(args.jobs), "--out", str(folder / "out"), *options, *engine], "the report")  # fmt: skip
     predicted = folder / "predicted.csv"
     subprocess.run(
         [
@@ -142,7 +183,7 @@ def compare(folder: Path, train: Path, test: pd.DataFrame, args: argparse.Namesp
     return {
         "rows": args.rows,
         "budget": args.budget,
-        "equipoise": ours,
+        "equipoise": {**ours, **workers},
         "lightgbm": alone,
         "notes": _notes(notes),
     }

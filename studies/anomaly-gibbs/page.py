@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from equipoise.report import Section, Table, Text
+from equipoise.report import Headline, Section, Table, Text
 from equipoise.studies.spec import Spec
 
 QUANTITIES = ("overlap", "bias", "self_overlap", "train_error")
@@ -64,11 +64,13 @@ def _limits(results: pd.DataFrame) -> list[Any]:
         return [Text("One size only: nothing to extrapolate.")]
     within = sum(abs(row[-2]) <= 3 for row in rows)
     sharp = sum(row[-3] <= 0.01 for row in rows)
+    claim = (
+        f"{within} of {len(rows)} differences between sampled means and the theory vanish as the dimension N "
+        f"grows, within three standard errors; the largest is {max(abs(row[-2]) for row in rows):.1f} of them."
+    )
     said = (
-        f"{within} of {len(rows)} differences between sampled means and the saddle point vanish as N → ∞ within "
-        f"three standard errors; the largest is {max(abs(row[-2]) for row in rows):.1f}. {sharp} of them have a "
-        f"standard error of at most 0.01. At finite N the difference is about c/N."
+        f"{sharp} of the differences have a standard error of at most 0.01. At finite N they are about c/N."
     )
     columns = [*SYMBOLS, "largest N", "quantity", "difference at N → ∞", "±", "difference / ±", "c"]
     formats = {"difference at N → ∞": "+.4f", "±": ".4f", "difference / ±": "+.1f", "c": "+.2f"}
-    return [Text(said), Table(columns, rows, formats=formats)]
+    return [Headline(claim), Text(said), Table(columns, rows, formats=formats)]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from equipoise.report import PALETTE, Picture, Section, Table, Text
+from equipoise.report import PALETTE, Headline, Picture, Section, Table, Text
 from equipoise.studies.spec import Spec
 
 from ..shared.anomaly_pages import beside, new_panels
@@ -28,10 +28,16 @@ def page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
     table = results.groupby(keys)[shown].mean().reset_index()
     table.insert(len(keys), "seeds", results.groupby(keys).size().to_numpy())
     rows = [list(row) for row in table.itertuples(index=False)]
+    peaks = _peaks(sweep)
+    found = " and ".join(
+        f"{peak:.3f} (95% interval {interval}; the field as in {scale}, N = {dim}, {seeds} seeds)"
+        for scale, dim, _, seeds, peak, interval, _ in peaks.rows
+    )
+    claim = f"Balanced accuracy is best at a training fraction of {found}; the theory at low noise says"
+    told = [Headline(f"{claim} {peaks.rows[0][-1]:.3f}.")] if found else []
+    pictures = [_sweep_picture(sweep), peaks, _sizes(results)]
     return [
-        Section(
-            "The training fraction (Fig 14, left)", [_sweep_picture(sweep), _peaks(sweep), _sizes(results)]
-        ),
+        Section("The training fraction (Fig 14, left)", [*told, *pictures]),
         Section("The noise (Fig 15)", [_noise_picture(heat), beside(spec.paper)]),
         Section("All means", [Table([*keys, "seeds", *shown], rows)]),
     ]

@@ -91,38 +91,26 @@ def run_cell(
 ) -> dict[str, Any]:
     """All trainings of one method on one set: each metric's best model and λ are chosen on validation data.
 
+    ``scarce`` has the test scores of a second choice, on validation data at the training set's imbalance.
     ``recipe="paper"`` trains as the paper does: see :func:`equipoise.classifiers.conditional_preset`.
     """
     import time
 
-    import numpy as np
-
-    from equipoise.metrics import get_metric, precision_at_recall
+    from equipoise.metrics import precision_at_recall
 
     parts = _load(dataset, beta, seed, majority)
     plan = trainings(method)
     start = time.perf_counter()
     answers = list(_fit_all(method, plan, parts, seed, epochs, width, recipe))  # (λ, rows, classes) each
     seconds = time.perf_counter() - start
-
-    def judge(name: str, which: str, side: int) -> Any:
-        metric, y = get_metric(name), parts[f"y_{which}"]
-        rows = [
-            [metric.evaluate(y, proba, labels=[0, 1], pos_label=1) for proba in both[side]]
-            for both in answers
-        ]
-        return np.round(rows, 6)
-
+    few = at_training_imbalance(parts["y"], parts["y_valid"], seed)
+    scarce, best = _choose(answers, parts, few), _choose(answers, parts, slice(None))
     result: dict[str, Any] = {"train_rows": len(parts["y"]), "models": len(plan)}
-    best = {}
-    for name in METRICS:
-        valid, metric = judge(name, "valid", 0), get_metric(name)
-        best[name] = model, told = np.unravel_index(int((valid * metric.sign).argmax()), valid.shape)
-        value = metric.evaluate(parts["y_test"], answers[model][1][told], labels=[0, 1], pos_label=1)
-        result |= {name: float(np.round(value, 6)), f"{name}_model": plan[model].label()}
-        asked = plan[model].asked[told]
-        result[f"{name}_asked"] = ", ".join(f"{key} = {value:g}" for key, value in asked.items())
-    chosen = [best["average_precision"]] if "lct" in method else [(i, 0) for i in range(len(plan))]
+    result["scarce"] = {name: value for name, (_, value) in scarce.items()}
+    for name, ((model, told), value) in best.items():
+        asked = ", ".join(f"{key} = {value:g}" for key, value in plan[model].asked[told].items())
+        result |= {name: value, f"{name}_model": plan[model].label(), f"{name}_asked": asked}
+    chosen = [best["average_precision"][0]] if "lct" in method else [(i, 0) for i in range(len(plan))]
     result["precisions"] = [
         [
             round(precision_at_recall(parts["y_test"], answers[i][1][j][:, 1], min_recall=r, pos_label=1), 4)
@@ -130,10 +118,39 @@ def run_cell(
         ]
         for i, j in chosen
     ]
-    test = {name: judge(name, "test", 1) for name in SHOWN}
+    tested = [test for _, test in answers]
+    test = {name: _scores(name, parts["y_test"], tested) for name in SHOWN}
     result["auc_map"] = test["auc"].round(4).tolist()
-    result["tradeoff"] = {name: test[name][best["auc"][0]].round(4).tolist() for name in SHOWN}
+    result["tradeoff"] = {name: test[name][best["auc"][0][0]].round(4).tolist() for name in SHOWN}
     return {**result, "fit_seconds": seconds}
+
+
+def _scores(name: str, y: Any, answers: Sequence[Any]) -> Any:
+    """A metric of every training under every λ."""
+    import numpy as np
+
+    from equipoise.metrics import get_metric
+
+    evaluate = get_metric(name).evaluate
+    return np.round([[evaluate(y, proba, labels=[0, 1], pos_label=1) for proba in one] for one in answers], 6)
+
+
+def _choose(
+    answers: Sequence[tuple[Any, Any]], parts: dict[str, Any], rows: Any
+) -> dict[str, tuple[tuple[int, int], float]]:
+    """For each metric the training and the λ that are best on these validation rows, and their test score."""
+    import numpy as np
+
+    from equipoise.metrics import get_metric
+
+    found = {}
+    for name in METRICS:
+        valid = _scores(name, parts["y_valid"][rows], [both[0][:, rows] for both in answers])
+        best = int((valid * get_metric(name).sign).argmax())
+        model, told = (int(place) for place in np.unravel_index(best, valid.shape))
+        value = _scores(name, parts["y_test"], [answers[model][1][told : told + 1]])
+        found[name] = (model, told), float(value[0, 0])
+    return found
 
 
 def _fit_all(
@@ -221,6 +238,21 @@ def _load(dataset: str, beta: int, seed: int, majority: int) -> dict[str, Any]:
     return _parts(X[fit], labels[0], X[valid], labels[1], test.X[held], labels[2])
 
 
+def at_training_imbalance(y: Any, y_valid: Any, seed: int) -> Any:
+    """Rows of a validation set with no more positives than its negatives have in training.
+
+    >>> import numpy as np
+    >>> y, y_valid = np.repeat([0, 1], [1000, 10]), np.repeat([0, 1], [500, 500])
+    >>> np.bincount(y_valid[at_training_imbalance(y, y_valid, 0)]).tolist()
+    [500, 5]
+    """
+    import numpy as np
+
+    negatives, positives = (np.flatnonzero(y_valid == label) for label in (0, 1))
+    kept = min(len(positives), max(1, round(len(negatives) * (y == 1).sum() / (y == 0).sum())))
+    return np.sort(np.r_[negatives, np.random.default_rng(seed).permutation(positives)[:kept]])
+
+
 def _parts(X: Any, y: Any, X_valid: Any, y_valid: Any, X_test: Any, y_test: Any) -> dict[str, Any]:
     return {"X": X, "y": y, "X_valid": X_valid, "y_valid": y_valid, "X_test": X_test, "y_test": y_test}
 
@@ -254,6 +286,19 @@ def cells(
         yield {"dataset": IMAGES[-1], "method": method, "beta": 100, "seed": seed, **size}
     for seed in range(seeds):
         yield {"dataset": "ecoli", "method": "vs-lct-scaled", "beta": 0, "seed": seed, **size, "majority": 0}
+    yield from _other_losses(seeds, size)
+
+
+def _other_losses(seeds: int, size: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Table 3's other losses, retrained and conditional, on the settings that Table 4's cells leave out."""
+    images = [pair for pair in itertools.product(IMAGES, (100, 200)) if pair != (IMAGES[-1], 100)]
+    tables = [(name, 0) for name in TABLES]
+    for seed, loss, (dataset, beta) in itertools.product(
+        range(seeds), ("focal", "vs-sam"), [*tables, *images]
+    ):
+        rows = size if beta else {**size, "majority": 0}
+        for method in (loss, f"{loss}-lct"):
+            yield {"dataset": dataset, "method": method, "beta": beta, "seed": seed, **rows}
 
 
 def needs(cells: Sequence[dict[str, Any]]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from equipoise.report import Block, Section, Table, Text
+from equipoise.report import Block, Headline, Section, Table, Text
 
 from ..shared.tables import paired, spread
 
@@ -21,7 +21,8 @@ def page(results: pd.DataFrame, spec: Any) -> Sequence[Section]:
     """Claims first, then a table a set, the learned h, and the tries."""
     final = results[(results["judge"] == "test") & (results["recipe"] == "sgd")]
     places = list(dict.fromkeys(zip(final["dataset"], final["ratio"], strict=True)))
-    sections = [Section("What the paper says, and what is seen here", [_claims(final, places)])]
+    table = _claims(final, places)
+    sections = [Section("What the paper says, and what is seen here", [_first(table), table])]
     for dataset, ratio in places:
         at = final[(final["dataset"] == dataset) & (final["ratio"] == ratio)]
         sections.append(Section(f"{dataset}, long-tailed {ratio:g} : 1", [_table(at)]))
@@ -30,6 +31,20 @@ def page(results: pd.DataFrame, spec: Any) -> Sequence[Section]:
     if len(tries):
         sections.append(Section("Tries for a recipe, on validation images", [_tries(tries)]))
     return sections
+
+
+def _first(table: Table) -> Headline:
+    """How many of the paper's claims hold here, and which do not."""
+    settled = [row for row in table.rows if row[3] in ("agrees", "differs")]
+    held = sum(row[3] == "agrees" for row in settled)
+    named = "".join(
+        f" “{text}” {'holds' if here == 'agrees' else 'does not hold'} ({gain} points of error, {pairs} pairs)."
+        for text, gain, pairs, here in settled
+    )
+    return Headline(
+        f"Of {len(table.rows)} claims, {held or 'none'} held here, {len(settled) - held or 'none'} did not, and "
+        f"{len(table.rows) - len(settled) or 'none'} cannot be decided with these seeds.{named}"
+    )
 
 
 def _errors(at: pd.DataFrame) -> pd.DataFrame:

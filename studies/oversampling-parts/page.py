@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from equipoise.report import Block, Section, Table, Text
+from equipoise.report import Block, Headline, Section, Table, Text
 from equipoise.studies import Spec
 
 from ..shared.tables import spread
@@ -19,12 +19,27 @@ PARTS = {"batches": ("natural", "balanced"), "mixes": ("none", "uniform"), "deco
 
 def page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
     sections = []
+    claims = []
     for dataset, mine in results.groupby("dataset", sort=False):
         updates = int(mine["updates"].iloc[0])
         told = Text(f"{updates:,} updates of the encoder, batches of 128; percent on the balanced test set.")
-        blocks: list[Block] = [told, _combinations(mine), _effects(mine)]
+        effects = _effects(mine)
+        claims.append(_claim(str(dataset), effects))
+        blocks: list[Block] = [told, _combinations(mine), effects]
         sections.append(Section(f"{dataset}: what does the work", blocks))
-    return sections
+    first = Section(sections[0].title, [Headline(" ".join(claims)), *sections[0].blocks])
+    return [first, *sections[1:]]
+
+
+def _claim(dataset: str, effects: Table) -> str:
+    """The part that gains most, with its interval, and how many parts can be told to help or to harm."""
+    told = sum(row[-1] != "cannot tell" for row in effects.rows)
+    name, _, seeds, gain, low, high, _ = max(effects.rows, key=lambda row: row[3])
+    interval = "one seed tells no interval" if low is None else f"95% interval {low:+.1f} to {high:+.1f}"
+    return (
+        f"On {dataset}, {told or 'none'} of {len(effects.rows)} parts can be told to help or to harm with {seeds} "
+        f"seeds; the largest change is {gain:+.1f} points of ACSA ({name}; {interval})."
+    )
 
 
 def _combinations(mine: pd.DataFrame) -> Table:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 import warnings
 
@@ -80,9 +82,9 @@ def test_the_summary_and_the_leaderboard_show_the_same_number(fitted):
 
 @pytest.mark.parametrize("seconds", [0.05, 4.0])
 def test_a_budget_is_kept_and_never_fatal(data, seconds):
-    started = time.monotonic()
-    advisor = Advisor(budget=seconds, treatments=["lightgbm", "logistic", "kernel"]).fit(*data)
-    assert time.monotonic() - started < 1.5 * seconds + 4  # this test may run beside others
+    started = time.process_time()  # beside others a budget buys less work, not more
+    advisor = Advisor(budget=seconds, treatments=["lightgbm", "logistic", "kernel"], n_jobs=1).fit(*data)
+    assert time.process_time() - started < 1.5 * seconds + 4
     assert np.isfinite(advisor.predict_proba(data[0])).all()
 
 
@@ -283,3 +285,13 @@ def test_the_luckiest_of_many_level_models_seldom_replaces_the_ensemble():
         order = dict.fromkeys(folds, 50) | {ENSEMBLE: 100}
         replaced += _judge(board, folds, "balanced_accuracy", order, list(folds)).recommended != ENSEMBLE
     assert replaced / 200 < 0.1
+
+
+def test_a_saved_model_is_used_without_torch(fitted, data, tmp_path):
+    fitted.save(tmp_path / "model")
+    np.save(tmp_path / "X.npy", data[0])
+    code = """if True:
+        import sys, numpy as np, equipoise
+        equipoise.load(sys.argv[1] + "/model").predict(np.load(sys.argv[1] + "/X.npy"))
+        sys.exit("torch" in sys.modules)"""
+    assert subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False).returncode == 0

@@ -267,6 +267,27 @@ def test_a_cluster_boosts_on_parts_though_workers_are_killed(tmp_path, cluster, 
     assert found > wanted - 0.02
 
 
+@pytest.mark.slow
+def test_rows_that_do_not_fit_into_the_workers_are_thinned_and_said(tmp_path, cluster, data, monkeypatch):
+    from equipoise.advisor import engines
+
+    table = read_table(write_parts(tmp_path / "parts", *data), "fraud", memory="2MiB")
+    monkeypatch.setattr(engines, "rows_on_cluster", lambda engine, width: 9_000)
+    settings = {**FAST, "treatments": ["lightgbm"]}
+    spread = Advisor(**settings, engine=cluster.scheduler_address).fit_table(table)
+    assert any("was fitted to 9,000 of 20,000 rows" in note for note in spread.notes_)
+    fresh, truth = make_rows(20_000, seed=2)
+    columns = pd.DataFrame(fresh, columns=[f"c{i}" for i in range(6)])
+    assert spread.predict_proba(columns)[:, 1].mean() == pytest.approx(truth.mean(), rel=0.15)
+
+
+def test_rows_on_a_cluster_follow_its_memory(cluster):
+    from equipoise.advisor.engines import rows_on_cluster
+
+    few, many = (rows_on_cluster(cluster.scheduler_address, width) for width in (300, 30))
+    assert 2 * 2**30 * 0.75 / (9 * 30) > many > 9 * few > 0
+
+
 def test_a_short_budget_compares_on_fewer_rows():
     from equipoise.advisor.budget import Budget
     from equipoise.datasets import DataTable

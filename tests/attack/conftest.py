@@ -19,8 +19,11 @@ ROWS: dict[str, list[int]] = {}
 
 @pytest.fixture(scope="session", autouse=True)
 def fitted_once(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Where models that were fitted in this session lie, for the programs that the tests start too."""
-    os.environ["EQUIPOISE_ATTACK"] = str(tmp_path_factory.mktemp("fitted"))
+    """Where models that were fitted in this session lie, for all its workers and the programs that they start."""
+    base = tmp_path_factory.getbasetemp()
+    os.environ["EQUIPOISE_ATTACK"] = str(
+        (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "fitted"
+    )
 
 
 @pytest.fixture

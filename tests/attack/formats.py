@@ -15,10 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from equipoise._core.files import replacing_together
+from equipoise._core.sealed import open_sealed, sealing
+
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 4)).astype(np.float32)
 Y = (X[:, 0] > 0.5).astype(int)
 IMAGES = RNG.normal(size=(12, 8, 8)).astype(np.float32)
+NAMES = ("a", "b", "c")
 QUICK = "logistic"  # the treatment of the advisor that is saved most often
 RETUNED = {"cost": {"fp": 1, "fn": 2}}
 
@@ -167,6 +171,29 @@ def _store_answer(place: Path) -> str:
     return digest(results[0], results[1])
 
 
+def _save_folder(place: Path, version: int) -> None:
+    """The least that can be sealed."""
+    with sealing(place) as temporary:
+        for name in NAMES:
+            (temporary / name).write_text(str(version))
+
+
+def _folder_answer(place: Path) -> str:
+    """The version, or both if two saves are mixed."""
+    saved = open_sealed(place)
+    return " and ".join(sorted({saved.read_bytes(name).decode() for name in NAMES}))
+
+
+def _save_together(place: Path, version: int) -> None:
+    with replacing_together(place) as bundle:
+        (bundle / "page").write_text(str(version))
+        _save_folder(bundle / "model", version)
+
+
+def _together_answer(place: Path) -> str:
+    return f"{_folder_answer(place / 'model')}, {(place / 'page').read_text()}"
+
+
 def _save_run(place: Path, version: int) -> None:
     from equipoise.datasets import LabeledImages
     from equipoise.generative import training_runs
@@ -189,6 +216,8 @@ def _run_answer(place: Path) -> str:
 
 
 FORMATS = {
+    "sealed folder": Format(_save_folder, _folder_answer),
+    "page and folder": Format(_save_together, _together_answer),
     "classifier": _classifier("classifier"),
     "meta": _classifier("meta"),
     "conditional": _classifier("conditional"),

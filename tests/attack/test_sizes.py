@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
@@ -42,3 +44,23 @@ def test_an_archive_that_unfolds_beyond_the_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(memory, "available_memory", lambda: 4_000_000)
     with pytest.raises(DamagedFileError, match=r"a\.npz .*declares 8\.0 MB of data and 4\.0 MB"):
         open_sealed(tmp_path / "x").read_arrays("a.npz", "zeros")
+
+
+def test_a_file_with_a_hole_of_terabytes_is_not_read(tmp_path, monkeypatch):
+    from equipoise._core import memory
+    from equipoise._core.sealed import open_sealed, sealing
+
+    with sealing(tmp_path / "x") as temporary:
+        (temporary / "a").write_text("text")
+    os.truncate(tmp_path / "x" / "a", 10_000_000)
+    monkeypatch.setattr(memory, "available_memory", lambda: 4_000_000)
+    with pytest.raises(ValueError, match=r"x/a declares 10\.0 MB of data and 4\.0 MB"):
+        open_sealed(tmp_path / "x")
+
+
+def test_a_network_beyond_the_memory_is_refused_before_it_is_made():
+    X, y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) % 2
+    with pytest.raises(ValueError, match=r"weights take 4\.0 TB and .* are free: try smaller layers"):
+        NeuralClassifier(module_params={"hidden": (10**6, 10**6)}, epochs=1).fit(X, y)
+    with pytest.raises(TypeError, match="hidden must be a list of widths"):
+        NeuralClassifier(module_params={"hidden": 10**6}, epochs=1).fit(X, y)

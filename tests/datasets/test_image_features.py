@@ -6,17 +6,7 @@ import numpy as np
 import pytest
 
 from equipoise.datasets.image_features import ImageEncoder
-
-
-def stripes(n: int, seed: int, size: int = 16) -> tuple[np.ndarray, np.ndarray]:
-    """Stripes at a random place: upright for class 1, level for class 0. No pixel tells the class."""
-    rng = np.random.default_rng(seed)
-    y = (np.arange(n) % 8 == 0).astype(int)
-    place = np.arange(size)[None] + rng.uniform(0, 6, (n, 1))
-    wave = np.sin(2 * np.pi * place / 6)
-    level = np.repeat(wave[:, :, None], size, axis=2)
-    pictures = np.where(y[:, None, None] == 1, level.transpose(0, 2, 1), level)
-    return (pictures + rng.normal(0, 0.3, pictures.shape)).reshape(n, -1), y
+from pictures import stripes
 
 
 def test_stripes_that_no_pixel_tells_apart_are_told_apart() -> None:

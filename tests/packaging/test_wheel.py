@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -94,3 +95,18 @@ def test_relative_links_become_absolute_where_the_address_is_known():
     assert known == (
         "![a](https://host.org/e/raw/v1.0/docs/a.png) [b](https://host.org/e/blob/v1.0/b.md) [c](https://c.org)"
     )
+
+
+@pytest.mark.slow
+def test_the_source_archive_has_the_docs_and_the_tests(tmp_path):
+    pytest.importorskip("build")
+    pytest.importorskip("hatchling")
+    run(sys.executable, "-m", "build", "--sdist", "--no-isolation", "--outdir", tmp_path, ROOT)
+    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
+        packed = {name.partition("/")[2] for name in archive.getnames()}
+    for folder in ("docs", "tests", "examples"):
+        wanted = {path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob("*.py")}
+        assert {
+            name for name in wanted - packed if not name.startswith(("docs/_build/", "docs/gallery/"))
+        } == set()
+    assert {"docs/index.md", "README.md", "CHANGELOG.md", "CITATION.cff", "SECURITY.md"} <= packed

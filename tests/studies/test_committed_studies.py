@@ -31,6 +31,8 @@ def test_a_study_was_run_and_its_page_is_its_own(name):
     folder = FOLDER / name
     text = (folder / f"{name}.md").read_text()
     assert f"equipoise bench run {name}" in text
+    parts = re.findall(r"^- \*\*(What was asked|What came out|How sure)\.\*\* ", text, re.M)
+    assert parts == ["What was asked", "What came out", "How sure"]
     for picture in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", text):
         assert (folder / picture).is_file()
     assert (folder / f"{name}.html").is_file()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_digits
@@ -39,9 +40,16 @@ def test_every_method_trains_sixteen_models(method, asked, told):
             assert Linear(*law).high > Linear(*law).low
 
 
-def test_the_grid_asks_three_methods_of_every_set_and_table_four_of_one():
+def test_the_grid_asks_every_loss_of_every_set():
     cells = pd.DataFrame(conditional.cells())
-    assert len(cells) == len(cells.drop_duplicates()) == 177
+    assert len(cells) == len(cells.drop_duplicates()) == 297
+    settings = (
+        cells[cells["epochs"] == 12]
+        .groupby("method")[["dataset", "beta"]]
+        .apply(lambda part: len(part.drop_duplicates()))
+    )
+    for loss in ("vs", "focal", "vs-sam"):
+        assert settings[loss] == settings[f"{loss}-lct"] == 11
     assert cells.groupby("method")["seed"].nunique().eq(3).all()
     assert set(cells[cells["seed"] == 0].iloc[:24]["dataset"]) == set(conditional.IMAGES)
 
@@ -54,6 +62,7 @@ def test_a_cell_and_the_page(monkeypatch):
         found = conditional.run_cell(**setting)
         assert found["models"] == 16
         assert 0 <= found["brier"] <= 1
+        assert set(found["scarce"]) == set(conditional.METRICS)
         rows.append({**setting, **found})
     plain, told, _ = rows
     assert len(plain["precisions"]) == 16
@@ -69,7 +78,24 @@ def test_a_cell_and_the_page(monkeypatch):
     sections = page(results, conditional.SPEC)
     assert [section.title for section in sections][:2] == ["In short", "The paper's claims"]
     assert len(sections[-1].blocks) == 4
+    assert "Chosen at the training imbalance" in [section.title for section in sections]
+    without = page(results.drop(columns="scarce"), conditional.SPEC)
+    assert len(without) == len(sections) - 1, "cells from before the second choice still have a page"
     assert gains(results, "brier", "vs-lct", "vs").iloc[0] == pytest.approx(plain["brier"] - told["brier"])
+
+
+def test_the_choice_at_the_training_imbalance_sees_few_positives():
+    """A model that only the many positives tell from another is not found with the few."""
+    y, y_valid = np.repeat([0, 1], [100, 1]), np.repeat([0, 1], [100, 100])
+    few = conditional.at_training_imbalance(y, y_valid, seed=3)
+    assert np.bincount(y_valid[few]).tolist() == [100, 1]
+    right = np.linspace(0, 1, 200)
+    wrong = np.where(np.isin(np.arange(200), few), right, 1 - right)
+    answers = [(np.stack([1 - p, p], axis=-1)[None],) * 2 for p in (wrong, right)]
+    parts = {"y_valid": y_valid, "y_test": y_valid}
+    seen = [conditional._choose(answers, parts, rows)["auc"] for rows in (few, slice(None))]
+    assert [model for (model, _), _ in seen] == [0, 1]
+    assert seen[0][1] < seen[1][1] == 1
 
 
 def test_the_papers_numbers_are_whole():
@@ -89,8 +115,6 @@ def test_only_the_data_of_the_chosen_cells_is_asked_for():
 @pytest.mark.parametrize("size", ["small", "paper"])
 def test_every_size_has_validation_images_of_both_classes(monkeypatch, size):
     """Also where the training set asks for all images there are: validation images are set aside first."""
-    import numpy as np
-
     from equipoise import datasets
 
     class Whole:

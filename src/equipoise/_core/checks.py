@@ -11,6 +11,7 @@ import numpy.typing as npt
 T = TypeVar("T")
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
 
 
 def _first_bad(values: FloatArray, bad: npt.NDArray[np.bool_]) -> float:

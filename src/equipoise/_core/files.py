@@ -13,10 +13,10 @@ import functools
 import hashlib
 import json
 import os
+import secrets
 import shutil
 import stat
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,6 @@ def replacing(path: PathLike) -> Iterator[Path]:
     with _temporary(target, folder=False) as temporary:
         yield temporary
         _flush(temporary)
-        temporary.chmod(0o666 & ~_umask())
         temporary.replace(target)
         _flush(target.parent)
 
@@ -55,8 +54,7 @@ def replacing(path: PathLike) -> Iterator[Path]:
 def replacing_folder(path: PathLike) -> Iterator[Path]:
     """The same for a folder: all of its files appear together, or none, and there is always a whole folder."""
     target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_dir():
-        raise NotADirectoryError(f"{path} is a file: choose the name of a folder")
+    check_no_file(target)
     with _temporary(target, folder=True) as bundle:
         new = bundle / target.name
         new.mkdir()
@@ -77,7 +75,17 @@ def replacing_together(folder: PathLike) -> Iterator[Path]:
     with _temporary(parent / "all", folder=True) as bundle:
         yield bundle
         _flush_all(bundle)
-        _commit(bundle, parent)
+        with settled(parent):
+            for entry in filter(Path.is_dir, bundle.iterdir()):
+                check_no_file(parent / entry.name)
+            _commit(bundle, parent)
+        _sweep(parent)
+
+
+def check_no_file(target: Path) -> None:
+    """Refuse a name for a folder that a file has."""
+    if target.is_file():
+        raise NotADirectoryError(f"{target} is a file: choose the name of a folder")
 
 
 def check_writable(folder: PathLike) -> None:
@@ -90,36 +98,39 @@ def recover(folder: PathLike) -> None:
     """Complete the replacement of entries of ``folder`` that a killed program had begun; remove other leftovers."""
     parent = Path(folder)
     if (parent / _READY).is_dir():
-        with _locked(parent):
-            _complete(parent)
+        with settled(parent):
+            pass
     _sweep(parent)
+
+
+@contextlib.contextmanager
+def settled(folder: Path) -> Iterator[None]:
+    """Nothing is being put in place in ``folder`` until the block ends; a temporary folder has one writer only."""
+    lock = None if _is_temporary(folder.name) else _lock(folder, wait=True)
+    try:
+        _complete(folder)
+        yield
+    finally:
+        _unlock(lock)
 
 
 # Putting things in their place
 
 
 def _put_in_place(bundle: Path, new: Path, target: Path) -> None:
-    while new.exists():
-        try:
-            if not target.exists():
-                new.rename(target)
-            elif not _exchange(new, target):
-                _commit(bundle, target.parent)
-        except OSError as error:  # another program put or took away the target in this moment
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT):
-                raise
-        else:
-            return
+    with settled(target.parent):
+        if not target.exists():
+            new.rename(target)
+        elif not _exchange(new, target):
+            _commit(bundle, target.parent)
+    _sweep(target.parent)
 
 
 def _commit(bundle: Path, parent: Path) -> None:
-    """From the first rename on the replacement counts, and is completed by whoever comes."""
-    with _locked(parent):
-        _complete(parent)
-        bundle.rename(parent / _READY)
-        _flush(parent)
-        _complete(parent)
-    _sweep(parent)
+    """From the first rename on the replacement counts, and is completed by whoever comes; under the lock."""
+    bundle.rename(parent / _READY)
+    _flush(parent)
+    _complete(parent)
 
 
 def _complete(parent: Path) -> None:
@@ -128,8 +139,10 @@ def _complete(parent: Path) -> None:
         return
     for entry in sorted(ready.iterdir()):
         target = parent / entry.name
-        if target.is_dir() and not target.is_symlink():
-            target.rename(tempfile.mkdtemp(prefix=_PREFIX, suffix=_SUFFIX, dir=parent))
+        if target.is_symlink():
+            target.unlink()
+        elif target.is_dir():
+            target.rename(_hidden_name(parent))
         entry.replace(target)
     _flush(parent)
     ready.rmdir()
@@ -179,8 +192,7 @@ def _temporary(target: Path, *, folder: bool) -> Iterator[Path]:
     finally:
         if temporary is not None:
             _remove(temporary)
-        if lock is not None:
-            os.close(lock)
+        _unlock(lock)
 
 
 def _about(error: OSError, temporary: Path | None, target: Path) -> OSError:
@@ -199,17 +211,19 @@ def _about(error: OSError, temporary: Path | None, target: Path) -> OSError:
 
 def _new_temporary(parent: Path, folder: bool) -> tuple[Path, int | None]:
     while True:
+        path = _hidden_name(parent)
         if folder:
-            path = Path(tempfile.mkdtemp(prefix=_PREFIX, suffix=_SUFFIX, dir=parent))
+            path.mkdir(mode=0o700)
         else:
-            handle, name = tempfile.mkstemp(prefix=_PREFIX, suffix=_SUFFIX, dir=parent)
-            os.close(handle)
-            path = Path(name)
+            path.touch(exist_ok=False)
         lock = _lock(path, wait=True)
         if path.exists():  # else another program took it for a leftover before it was locked, and removed it
             return path, lock
-        if lock is not None:
-            os.close(lock)
+        _unlock(lock)
+
+
+def _hidden_name(parent: Path) -> Path:
+    return parent / f"{_PREFIX}{secrets.token_hex(8)}{_SUFFIX}"
 
 
 def _lock(path: Path, *, wait: bool) -> int | None:
@@ -228,25 +242,25 @@ def _lock(path: Path, *, wait: bool) -> int | None:
     return handle
 
 
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Wait until no other program completes replacements in ``folder``."""
-    lock = _lock(folder, wait=True)
-    try:
-        yield
-    finally:
-        if lock is not None:
-            os.close(lock)
+def _unlock(lock: int | None) -> None:
+    if lock is not None:
+        assert fcntl is not None
+        fcntl.flock(lock, fcntl.LOCK_UN)  # closing is not enough if another thread has forked meanwhile
+        os.close(lock)
+
+
+def _is_temporary(name: str) -> bool:
+    return name.startswith(_PREFIX) and name.endswith(_SUFFIX)
 
 
 def _sweep(parent: Path) -> None:
     """Remove what killed programs left."""
     for name in os.listdir(parent):
-        if name.startswith(_PREFIX) and name.endswith(_SUFFIX):
+        if _is_temporary(name):
             lock = _lock(parent / name, wait=False)
             if lock is not None:
                 _remove(parent / name)
-                os.close(lock)
+                _unlock(lock)
 
 
 def _remove(path: Path) -> None:
@@ -277,12 +291,6 @@ def _flush_all(folder: Path) -> None:
             if stat.S_ISREG(os.lstat(os.path.join(place, name)).st_mode):
                 _flush(Path(place, name))
         _flush(Path(place))
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 # Text and JSON

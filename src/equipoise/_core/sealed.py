@@ -23,9 +23,11 @@ from equipoise._core.files import (
     DamagedFileError,
     PathLike,
     check_json,
+    check_no_file,
     parse_json,
     recover,
     replacing_folder,
+    settled,
     write_checked_json,
 )
 from equipoise._core.memory import refuse_if_too_large
@@ -56,21 +58,12 @@ def sealing(folder: PathLike) -> Iterator[Path]:
 
 def check_replaceable(folder: PathLike) -> None:
     """Refuse to save over anything but an empty or a sealed folder."""
-    target = Path(folder)
-    seen = None
-    while (foreign := _foreign_folder(target)) is not None:
-        if foreign == seen:  # twice the same: it is no folder that another save has just taken away
-            raise FileExistsError(f"{target} holds files that Equipoise did not save: choose another folder")
-        seen = foreign
-
-
-def _foreign_folder(target: Path) -> int | None:
-    """Which folder it is, if it holds files and no seal."""
-    try:
-        inode, names = target.stat().st_ino, os.listdir(target)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    return inode if names and SEAL not in names else None
+    target = Path(os.path.realpath(folder))
+    check_no_file(target)
+    with settled(target.parent):  # no other save takes the folder away between two looks
+        names = os.listdir(target) if target.is_dir() else []
+    if names and SEAL not in names:
+        raise FileExistsError(f"{folder} holds files that Equipoise did not save: choose another folder")
 
 
 def open_sealed(folder: PathLike | SealedFolder) -> SealedFolder:
@@ -86,16 +79,16 @@ def open_sealed(folder: PathLike | SealedFolder) -> SealedFolder:
     if isinstance(folder, SealedFolder):
         return folder
     source = Path(folder)
-    seen: Any = None
-    while True:
-        state: Any = "no seal"
-        try:
-            state = _read_seal(source)
-            return SealedFolder(source, _read_files(source, state[0]))
-        except (DamagedFileError, FileNotFoundError):
-            if state == seen:  # twice the same: this is damage, not a save that came in between
-                raise
-        seen = state
+    parent = Path(os.path.realpath(source)).parent
+    with contextlib.suppress(OSError):  # a folder that we may only read, or none
+        recover(parent)
+    try:
+        return SealedFolder(source, _read_files(source))
+    except (DamagedFileError, FileNotFoundError):  # unless another save came in between
+        with contextlib.ExitStack() as until_read:
+            with contextlib.suppress(OSError):
+                until_read.enter_context(settled(parent))
+            return SealedFolder(source, _read_files(source))
 
 
 class SealedFolder:
@@ -151,15 +144,12 @@ def _entry(data: bytes) -> dict[str, Any]:
     return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
-def _read_seal(source: Path) -> tuple[dict[str, Any], int]:
-    """What the seal says, and which folder it lies in (another save is another folder)."""
-    if source.parent.is_dir():
-        with contextlib.suppress(OSError):  # a folder that we may only read
-            recover(source.parent)
+def _read_seal(source: Path) -> dict[str, Any]:
+    """What the seal lists."""
     if not source.is_dir():
         raise FileNotFoundError(f"no such folder: {source}")
     try:
-        data, inode = _read_plain(source / SEAL), source.stat().st_ino
+        data = _read_plain(source / SEAL)
     except FileNotFoundError:
         raise FileNotFoundError(f"{source} is not a folder that Equipoise saved: it has no {SEAL}") from None
     seal = check_json(parse_json(data, source / SEAL), source / SEAL)
@@ -168,7 +158,7 @@ def _read_seal(source: Path) -> tuple[dict[str, Any], int]:
     files = seal.get("files")
     if not isinstance(files, dict) or not all(map(_is_inside, files)):
         raise DamagedFileError(f"{source / SEAL} must list the files of the folder, got {files!r:.60}")
-    return files, inode
+    return files
 
 
 def _is_inside(name: str) -> bool:
@@ -176,9 +166,9 @@ def _is_inside(name: str) -> bool:
     return bool(name) and "\\" not in name and not path.is_absolute() and ".." not in path.parts
 
 
-def _read_files(source: Path, listed: dict[str, Any]) -> dict[str, bytes]:
+def _read_files(source: Path) -> dict[str, bytes]:
     files = {}
-    for name, entry in listed.items():
+    for name, entry in _read_seal(source).items():
         try:
             files[name] = _read_plain(source / name)
         except (FileNotFoundError, NotADirectoryError):
@@ -197,6 +187,7 @@ def _read_plain(path: Path) -> bytes:
     with open(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise DamagedFileError(f"{path} is not a plain file")
+        refuse_if_too_large(path, os.fstat(handle).st_size)
         return file.read()
 
 

@@ -37,9 +37,12 @@ from equipoise.datasets.thinning import sample_rows
 from equipoise.metrics import UnmetWish, Wish, choose_decision, judge_decision
 
 MOST_COMPARED = 200_000  # rows of a larger table on which treatments are compared, the rare classes first
-LEAST_COMPARED, COMPARED_A_SECOND = 50_000, 400  # with a short budget fewer of them
-ROWS_DRAWN, BLOCKS_DRAWN = 20_000, 4  # of a larger table, to match the mean probabilities to the class shares
-MOST_VALUES_FOR_COPIES = 20_000_000  # in a larger table near-copies are not looked for
+_LEAST_COMPARED, COMPARED_A_SECOND = 50_000, 400  # with a short budget fewer of them
+_ROWS_DRAWN, BLOCKS_DRAWN = (
+    20_000,
+    4,
+)  # of a larger table, to match the mean probabilities to the class shares
+_MOST_VALUES_FOR_COPIES = 20_000_000  # in a larger table near-copies are not looked for
 
 
 class Advisor(ClassifierMixin, BaseEstimator):
@@ -238,8 +241,8 @@ class Advisor(ClassifierMixin, BaseEstimator):
         self._conclude(sample, encoders, rows, found, wish, context)
         if rows.totals is not None:
             told("fitting the boosted models to all rows")
-            self._fit_all_rows(table, rows, replace(context, threads=self.n_jobs), budget)
-            self._match_prior(table, rows, derive_seed(seed, "prior"))
+            refitted = self._fit_all_rows(table, rows, replace(context, threads=self.n_jobs), budget)
+            self._match_prior(table, rows, refitted, derive_seed(seed, "prior"))
         self.fit_seconds_ = clock.monotonic() - budget.started
         self.table_ = table
         self.info_: dict[str, Any] = {"target": table.target, "data": table.name, "rows": table.n_rows}
@@ -250,8 +253,8 @@ class Advisor(ClassifierMixin, BaseEstimator):
     stack_: Stack
     encoders_: dict[str, Any]
 
-    def _fit_all_rows(self, table: DataTable, rows: Rows, context: Context, budget: Budget) -> None:
-        """The boosted models of the recommended one again, on all rows instead of the sample."""
+    def _fit_all_rows(self, table: DataTable, rows: Rows, context: Context, budget: Budget) -> set[str]:
+        """The boosted models of the recommended one again, on all rows instead of the sample; their names."""
         from equipoise.advisor.all_rows import AllRows, takes_all_rows
 
         self.notes_.append(
@@ -262,7 +265,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
         weight = dict(zip([bag.name for bag in bags], self.stack_.weights, strict=True))
         boosted = sorted([bag for bag in bags if takes_all_rows(bag)], key=lambda bag: -weight[bag.name])
         if not boosted:
-            return
+            return set()
         everything = AllRows(table_blocks(table), self.encoders_["trees"], rows)
         if table.parts is not None:
             most = table.parts.memory // (3 * rows.views["trees"].shape[1])
@@ -271,8 +274,9 @@ class Advisor(ClassifierMixin, BaseEstimator):
         again = {bag.name: bag for bag in fitted}
         self.bags_ = [again.get(bag.name, bag) for bag in bags]
         self.notes_.append(note)
+        return set(again)
 
-    def _match_prior(self, table: DataTable, rows: Rows, seed: int) -> None:
+    def _match_prior(self, table: DataTable, rows: Rows, refitted: set[str], seed: int) -> None:
         """Shift the stack so that the mean probabilities over all rows are the class shares.
 
         The stack was fitted to models of single folds on the sample; their mean, or a model of all rows, answers a
@@ -280,25 +284,20 @@ class Advisor(ClassifierMixin, BaseEstimator):
         judged by rows drawn from the whole table, and for classes of which the sample holds all rows by the
         held-out predictions.
         """
-        again = [
-            weight
-            for bag, weight in zip(self.bags_, self.stack_.weights, strict=True)
-            if len(bag.models) == 1
-        ]
-        drawn = (rows.stands_for > 1.5) | (sum(again) > 0.5 * self.stack_.weights.sum())
+        members = zip(self.bags_, self.stack_.weights, strict=True)
+        again = sum(weight for bag, weight in members if bag.name in refitted)
+        drawn = (rows.stands_for > 1.5) | (again > 0.5 * self.stack_.weights.sum())
+        held = ~drawn[self.truth_]
+        proba, codes = [self.held_out_[held]], [self.truth_[held]]
         rng, blocks = np.random.default_rng(seed), table_blocks(table)
-        proba = [self.held_out_[~drawn[self.truth_]]]
-        codes = [self.truth_[~drawn[self.truth_]]]
-        for block in [
-            blocks[i] for i in np.unique(np.linspace(0, len(blocks) - 1, BLOCKS_DRAWN).astype(int))
-        ]:
-            index = np.flatnonzero(drawn[block.y])
-            index = np.sort(rng.choice(index, min(len(index), ROWS_DRAWN // BLOCKS_DRAWN), replace=False))
-            found = block.read()
-            proba.append(
-                self._stacked(found.iloc[index] if isinstance(found, pd.DataFrame) else found[index])
-            )
-            codes.append(block.y[index])
+        for number in np.unique(np.linspace(0, len(blocks) - 1, BLOCKS_DRAWN).astype(int)):
+            y = blocks[number].y
+            index = np.flatnonzero(drawn[y])
+            index = np.sort(rng.choice(index, min(len(index), _ROWS_DRAWN // BLOCKS_DRAWN), replace=False))
+            found = blocks[number].read()
+            taken = found.iloc[index] if isinstance(found, pd.DataFrame) else found[index]
+            proba.append(self._stacked(taken))
+            codes.append(y[index])
         self.stack_ = self.stack_.matched(np.concatenate(proba), np.concatenate(codes), self.data_prior_)
 
     def _conclude(
@@ -572,7 +571,7 @@ def _with_copies_together(table: DataTable) -> DataTable:
         table.groups is not None
         or table.time is not None
         or table.image_shape is not None
-        or len(table) * len(table.kinds) > MOST_VALUES_FOR_COPIES
+        or len(table) * len(table.kinds) > _MOST_VALUES_FOR_COPIES
     ):
         return table
     groups = find_near_copies(table)
@@ -614,7 +613,7 @@ def _most_compared(table: DataTable, budget: Budget) -> int:
     """All rows, or of a large table as many as the budget can compare treatments on."""
     if table.n_rows <= MOST_COMPARED:
         return len(table)
-    return min(MOST_COMPARED, max(LEAST_COMPARED, int(COMPARED_A_SECOND * budget.seconds)))
+    return min(MOST_COMPARED, max(_LEAST_COMPARED, int(COMPARED_A_SECOND * budget.seconds)))
 
 
 def _for_all_rows(

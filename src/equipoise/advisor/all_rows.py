@@ -15,7 +15,7 @@ from typing import Any
 import lightgbm as lgb
 import numpy as np
 
-from equipoise._core.checks import IntArray
+from equipoise._core.checks import BoolArray, IntArray
 from equipoise.advisor.bags import Bag, FoldModel, Rows
 from equipoise.advisor.treatments._boosted import LightGBMTrees
 from equipoise.advisor.treatments._contract import Context
@@ -23,7 +23,7 @@ from equipoise.datasets.blocks import Block
 from equipoise.datasets.thinning import thin
 
 SAFETY = 1.3
-EFFICIENCY = 0.7  # of each further thread
+_EFFICIENCY = 0.7  # of each further thread
 ENOUGH = 0.8  # of the rounds, for a model on all rows to replace those on the sample
 PROBE_ROWS, PROBE_ROUNDS, USUAL_ROUNDS = 40_000, 10, 200
 
@@ -44,7 +44,7 @@ def expected_seconds(rows: Rows, context: Context, total: int) -> float:
 
 
 def _speed(threads: int) -> float:
-    return 1 + EFFICIENCY * (threads - 1)
+    return 1 + _EFFICIENCY * (threads - 1)
 
 
 @dataclass(frozen=True)
@@ -117,16 +117,16 @@ class AllRows:
         return made.dataset(X, self.sample.y).construct()
 
     def _dataset(self, y: IntArray, kept: IntArray, reference: Any, context: Context) -> Any:
-        mask = np.zeros(len(y), dtype=bool)
-        mask[kept] = True
-        blocks: list[lgb.Sequence] = []
-        start = 0
-        for block in self.blocks:
-            own = mask[start : start + len(block.y)]
-            start += len(block.y)
-            if own.any():
-                blocks.append(_Encoded(block, own, self.encoder))
+        masks = zip(self.blocks, self._masks(kept), strict=True)
+        blocks: list[Any] = [_Encoded(block, own, self.encoder) for block, own in masks if own.any()]
         return lgb.Dataset(blocks, y[kept], reference=reference, params=reference.params).construct()
+
+    def _masks(self, kept: IntArray) -> list[BoolArray]:
+        """Which rows of each block are among those kept."""
+        ends = np.cumsum([len(block.y) for block in self.blocks])
+        mask = np.zeros(ends[-1], dtype=bool)
+        mask[kept] = True
+        return np.split(mask, ends[:-1])
 
     def _fitted(self, bag: Bag, data: Any, y: IntArray, context: Context, deadline: float) -> Bag:
         started = time.monotonic()
@@ -135,13 +135,17 @@ class AllRows:
         return self._as_bag(bag, made, np.bincount(y, minlength=self.sample.n_classes), started)
 
     def _fit_on_cluster(self, bag: Bag, context: Context) -> tuple[list[Bag], str]:
-        from equipoise.advisor.engines import boost_on_cluster
+        from equipoise.advisor.engines import boost_on_cluster, rows_on_cluster
 
         started = time.monotonic()
         made = _unfitted(bag, context)
-        boost_on_cluster(self.engine, made, self.blocks, self.encoder, self.sample.n_classes)
-        fitted = [self._as_bag(bag, made, self.totals, started)]
-        return fitted, _note(int(self.totals.sum()), int(self.totals.sum()), fitted)
+        y = np.concatenate([block.y for block in self.blocks])
+        most = max(rows_on_cluster(self.engine, self.encoder.n_features_out_), len(self.sample))
+        kept = thin(y, np.arange(len(y)), most, context.seed)
+        n_classes = self.sample.n_classes
+        boost_on_cluster(self.engine, made, self.blocks, self._masks(kept), self.encoder, n_classes)
+        fitted = [self._as_bag(bag, made, np.bincount(y[kept], minlength=n_classes), started)]
+        return fitted, _note(len(y), len(kept), fitted)
 
     @property
     def totals(self) -> IntArray:

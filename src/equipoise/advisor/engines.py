@@ -13,12 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from equipoise._core.checks import BoolArray
 from equipoise._core.cluster import EngineError, cluster_address, connect, distributed
 from equipoise.advisor.bags import FoldJob, Rows, Run
 from equipoise.advisor.treatments._boosted import LightGBMTrees
 from equipoise.datasets.blocks import Block
 
-TRIES = 3  # of work that was lost with a worker
+_TRIES = 3  # of work that was lost with a worker
+_USABLE = 0.75  # of a worker's memory: Dask pauses a worker at 80 %
 
 
 @contextmanager
@@ -55,8 +57,36 @@ def running(engine: str, n_jobs: int, rows: Rows) -> Iterator[Run | None]:
         yield run
 
 
+def rows_on_cluster(engine: str, width: int) -> int:
+    """About how many rows the workers can boost on without one of them running out of memory.
+
+    A worker holds its rows as 4-byte numbers, once more as the single array that LightGBM makes of them, and as
+    bins of one byte.
+
+    Parameters
+    ----------
+    engine : str
+        The address of a Dask cluster.
+    width : int
+        Numbers in a row.
+    """
+    address = cluster_address(engine)
+    assert address is not None
+    with _client(address) as client:
+        workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    free = [_USABLE * w["memory_limit"] - w["metrics"]["memory"] for w in workers if w["memory_limit"]]
+    if len(free) < len(workers):
+        return 10**12  # a worker without a limit
+    return int(len(free) * max(min(free), 0) / (9 * width + 16))
+
+
 def boost_on_cluster(
-    engine: str, trees: LightGBMTrees, blocks: Sequence[Block], encoder: Any, n_classes: int
+    engine: str,
+    trees: LightGBMTrees,
+    blocks: Sequence[Block],
+    kept: Sequence[BoolArray],
+    encoder: Any,
+    n_classes: int,
 ) -> None:
     """Boost on blocks that the workers read and keep: no machine ever holds all rows.
 
@@ -68,6 +98,8 @@ def boost_on_cluster(
         Fitted here.
     blocks : sequence of Block
         They must be readable where the workers run.
+    kept : sequence of arrays of bool
+        Which rows of each block to use.
     encoder : TableEncoder
     n_classes : int
     """
@@ -80,14 +112,15 @@ def boost_on_cluster(
     address = cluster_address(engine)
     assert address is not None
     width = encoder.n_features_out_
-    made = [delayed(_encoded)(block, encoder) for block in blocks]
-    shapes = [(len(block.y), width) for block in blocks]
-    X = array.concatenate(
-        [array.from_delayed(m, shape, np.float32) for m, shape in zip(made, shapes, strict=True)]
-    )
-    y = array.concatenate([array.from_array(b.y, chunks=len(b.y)) for b in blocks])
+    made = [
+        (block.y[own], delayed(_encoded)(block, own, encoder))
+        for block, own in zip(blocks, kept, strict=True)
+        if own.any()
+    ]
+    X = array.concatenate([array.from_delayed(rows, (len(y), width), np.float32) for y, rows in made])
+    y = array.concatenate([array.from_array(y, chunks=len(y)) for y, _ in made])
     settings = {
-        **trees.boosting_params(n_classes, int(sum(len(b.y) for b in blocks))),
+        **trees.boosting_params(n_classes, len(y)),
         "n_estimators": trees.rounds,
     }
     settings = {k: v for k, v in settings.items() if k not in ("num_threads", "num_class", "metric")}
@@ -146,7 +179,7 @@ def _client(address: str) -> Iterator[Any]:
 def _again_if_lost(attempt: Callable[[], Any], address: str) -> Any:
     """The result of ``attempt``, which is tried again where a worker was lost in the middle."""
     lost = (OSError, CancelledError, distributed().KilledWorker)
-    for _ in range(TRIES - 1):
+    for _ in range(_TRIES - 1):
         try:
             return attempt()
         except lost:
@@ -154,7 +187,7 @@ def _again_if_lost(attempt: Callable[[], Any], address: str) -> Any:
     try:
         return attempt()
     except lost as error:
-        raise EngineError(f"the Dask cluster at {address} failed {TRIES} times: {error}") from error
+        raise EngineError(f"the Dask cluster at {address} failed {_TRIES} times: {error}") from error
 
 
 def _itself(rows: Rows) -> Rows:
@@ -165,8 +198,9 @@ def _fit(job: FoldJob, rows: Rows) -> Any:
     return job(rows)
 
 
-def _encoded(block: Block, encoder: Any) -> Any:
-    return np.ascontiguousarray(encoder.transform(block.read()), dtype=np.float32)
+def _encoded(block: Block, kept: BoolArray, encoder: Any) -> Any:
+    encoded = encoder.transform(block.read())
+    return np.ascontiguousarray(encoded if kept.all() else encoded[kept], dtype=np.float32)
 
 
 def _on_threads(n_jobs: int) -> Run:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import imblearn.metrics
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -30,7 +29,14 @@ from equipoise.metrics._inputs import (
 )
 from equipoise.metrics._registry import metric
 
-AVERAGES = ("auto", "binary", "macro")
+_AVERAGES = ("auto", "binary", "macro")
+
+
+def _imblearn_metrics() -> Any:
+    """Imported when a metric needs it: it takes longer than most of this package."""
+    import imblearn.metrics
+
+    return imblearn.metrics
 
 
 def _averaged(
@@ -46,7 +52,7 @@ def _averaged(
     **params: Any,
 ) -> float:
     """Call a score of scikit-learn's or imbalanced-learn's for the positive class or averaged."""
-    check_choice("average", average, AVERAGES)
+    check_choice("average", average, _AVERAGES)
     true, predicted, classes, weight = label_input(y_true, y_pred, labels, sample_weight)
     require_two_classes(true)
     params["sample_weight"] = weight
@@ -150,7 +156,7 @@ def specificity(
     0.75
     """
     return _averaged(
-        imblearn.metrics.specificity_score,
+        _imblearn_metrics().specificity_score,
         y_true,
         y_pred,
         pos_label,
@@ -394,7 +400,7 @@ def g_mean(
     0.793...
     """
     true, predicted, keywords = _g_mean_input(y_true, y_pred, labels, sample_weight)
-    return float(imblearn.metrics.geometric_mean_score(true, predicted, average="multiclass", **keywords))
+    return float(_imblearn_metrics().geometric_mean_score(true, predicted, average="multiclass", **keywords))
 
 
 @metric(needs="labels", weighted=kernels.from_tallies(kernels.g_mean_per_class))
@@ -429,7 +435,7 @@ def g_mean_per_class(
     0.857...
     """
     true, predicted, keywords = _g_mean_input(y_true, y_pred, labels, sample_weight)
-    each = imblearn.metrics.geometric_mean_score(true, predicted, average=None, **keywords)
+    each = _imblearn_metrics().geometric_mean_score(true, predicted, average=None, **keywords)
     return float(np.mean(each))
 
 
@@ -467,7 +473,7 @@ def g_mean_macro(
     0.874...
     """
     true, predicted, keywords = _g_mean_input(y_true, y_pred, labels, sample_weight)
-    return float(imblearn.metrics.geometric_mean_score(true, predicted, average="macro", **keywords))
+    return float(_imblearn_metrics().geometric_mean_score(true, predicted, average="macro", **keywords))
 
 
 @metric(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
+import torch
 from torch import Tensor, nn
 
 from equipoise._core.checks import check_choice, check_integer
+from equipoise._core.memory import available_memory, spoken_size
 
 
 @runtime_checkable
@@ -65,6 +68,35 @@ class FeaturesAndHead(nn.Module):
         """
         logits: Tensor = self.head(self.features(x))
         return logits
+
+
+class _PooledMaps(FeaturesAndHead):
+    """A body of convolutions, then the mean over the image; convolutions start as in He et al. 2015."""
+
+    body: nn.Sequential
+
+    def _set_body(self, *layers: nn.Module) -> None:
+        self.body = nn.Sequential(*layers)
+        for module in self.body.modules():
+            if isinstance(module, nn.Conv2d):
+                nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+        self.body.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+    def features(self, x: Tensor) -> Tensor:
+        """The last feature maps, averaged over the image.
+
+        Parameters
+        ----------
+        x : Tensor of shape (n, channels, height, width)
+            A batch of images.
+
+        Returns
+        -------
+        Tensor of shape (n, d)
+            The features.
+        """
+        maps: Tensor = self.body(x.contiguous(memory_format=torch.channels_last))
+        return maps.mean(dim=(2, 3))
 
 
 def logits_and_features(model: Any, *inputs: Any) -> tuple[Tensor, Tensor]:
@@ -220,7 +252,22 @@ def build_network(
     name = ("mlp" if len(shape) == 1 else "convnet") if module == "auto" else module
     builders = _builders()
     check_choice("module", name, ["auto", *builders])
-    return builders[name](shape, n_classes, **params)
+    build = functools.partial(builders[name], shape, n_classes, **params)
+    if params.get("weights") is None and torch.get_default_device().type != "meta":
+        _refuse_beyond_memory(build)
+    return build()
+
+
+def _refuse_beyond_memory(build: Callable[[], nn.Module]) -> None:
+    """Count the weights before any memory is taken for them."""
+    with torch.device("meta"):
+        size = sum(part.numel() * part.element_size() for part in build().parameters())
+    available = available_memory()
+    if available is not None and size > available:
+        raise ValueError(
+            f"the network's weights take {spoken_size(size)} and {spoken_size(available)} of memory are free: "
+            "try smaller layers (hidden, width)"
+        )
 
 
 def check_image_shape(shape: Sequence[int], smallest: int) -> tuple[int, int, int]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from equipoise._core.checks import check_choice, check_integer
-from equipoise.networks.base import FeaturesAndHead, check_image_shape
+from equipoise.networks.base import _PooledMaps, check_image_shape
 
 
 def _conv(fan_in: int, fan_out: int, stride: int = 1) -> nn.Conv2d:
@@ -48,7 +47,7 @@ class _Block(nn.Module):
         return F.relu(self.norm2(self.conv2(hidden)) + self.shortcut(x))
 
 
-class ResNet(FeaturesAndHead):
+class ResNet(_PooledMaps):
     """6n + 2 layers in three stages of n residual blocks, then global average pooling.
 
     Parameters
@@ -97,24 +96,4 @@ class ResNet(FeaturesAndHead):
                 stride = 2 if stage and not block else 1
                 blocks.append(_Block(fan_in, width * 2**stage, stride, shortcut))
                 fan_in = width * 2**stage
-        self.body = nn.Sequential(_conv(channels, width), nn.BatchNorm2d(width), nn.ReLU(), *blocks)
-        for module in self.body.modules():
-            if isinstance(module, nn.Conv2d):
-                nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
-        self.body.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-
-    def features(self, x: Tensor) -> Tensor:
-        """The last feature maps, averaged over the image.
-
-        Parameters
-        ----------
-        x : Tensor of shape (n, channels, height, width)
-            A batch of images.
-
-        Returns
-        -------
-        Tensor of shape (n, d)
-            The features.
-        """
-        maps: Tensor = self.body(x.contiguous(memory_format=torch.channels_last))
-        return maps.mean(dim=(2, 3))
+        self._set_body(_conv(channels, width), nn.BatchNorm2d(width), nn.ReLU(), *blocks)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from equipoise._core.checks import check_in_range, check_integer
-from equipoise.networks.base import FeaturesAndHead, check_image_shape
+from equipoise.networks.base import _PooledMaps, check_image_shape
 
 
 class _Block(nn.Module):
@@ -31,7 +30,7 @@ class _Block(nn.Module):
         return hidden + kept
 
 
-class WideResNet(FeaturesAndHead):
+class WideResNet(_PooledMaps):
     """6n + 4 layers in three stages of n wide blocks, then global average pooling; ``"wrn28-10"`` by name.
 
     Parameters
@@ -79,24 +78,4 @@ class WideResNet(FeaturesAndHead):
                 blocks.append(_Block(fan_in, 16 * k * 2**stage, 2 if stage and not block else 1, dropout))
                 fan_in = 16 * k * 2**stage
         first = nn.Conv2d(channels, 16, 3, padding=1, bias=False)
-        self.body = nn.Sequential(first, *blocks, nn.BatchNorm2d(fan_in), nn.ReLU())
-        for module in self.body.modules():
-            if isinstance(module, nn.Conv2d):
-                nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
-        self.body.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-
-    def features(self, x: Tensor) -> Tensor:
-        """The last feature maps, averaged over the image.
-
-        Parameters
-        ----------
-        x : Tensor of shape (n, channels, height, width)
-            A batch of images.
-
-        Returns
-        -------
-        Tensor of shape (n, d)
-            The features.
-        """
-        maps: Tensor = self.body(x.contiguous(memory_format=torch.channels_last))
-        return maps.mean(dim=(2, 3))
+        self._set_body(first, *blocks, nn.BatchNorm2d(fan_in), nn.ReLU())
