@@ -1,6 +1,6 @@
 """AutoGluon in an environment of its own: reads rows from one npz, writes probabilities into another.
 
-    python autogluon_alone.py rows.npz answer.npz SECONDS SEED
+    python autogluon_alone.py rows.npz answer.npz SECONDS
 
 Its environment needs ``autogluon.tabular`` with LightGBM, CatBoost and XGBoost, and nothing of Equipoise.
 """
@@ -16,7 +16,7 @@ from autogluon.tabular import TabularPredictor
 
 
 def main() -> None:
-    source, target, seconds, seed = sys.argv[1:]
+    source, target, seconds = sys.argv[1:]
     with np.load(source) as held:
         X, y, X_test = held["X"], held["y"], held["X_test"]
     names = [f"c{i}" for i in range(X.shape[1])]
@@ -33,11 +33,10 @@ def main() -> None:
             ag_args_ensemble={"fold_fitting_strategy": "sequential_local"},
             hyperparameters={kind: {} for kind in ("GBM", "CAT", "XGB", "RF", "XT", "LR")},
             fit_strategy="sequential",
-            learning_curves=False,
         )
         held_out = predictor.predict_proba_oof()[1].to_numpy()
         proba = predictor.predict_proba(pd.DataFrame(X_test, columns=names))[1].to_numpy()
-    np.savez(target, held_out=held_out, proba=proba, seed=int(seed))
+    np.savez(target, held_out=held_out, proba=proba)
 
 
 if __name__ == "__main__":

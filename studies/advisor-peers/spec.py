@@ -92,7 +92,7 @@ def _peer(method: str, X: Any, y: Any, X_test: Any, budget: float, seed: int) ->
     from equipoise.metrics import best_threshold
 
     if method == "autogluon":
-        held_out, proba = _autogluon(X, y, X_test, budget, seed)
+        held_out, proba = _autogluon(X, y, X_test, budget)
     else:
         model = _flaml(X, y, budget, seed) if method == "flaml" else _default(method, seed)
         held_out = _out_of_fold(model, X, y, seed)
@@ -114,7 +114,7 @@ def _out_of_fold(model: Any, X: Any, y: Any, seed: int) -> Any:
     return cross_val_predict(model, X, y, cv=folds, method="predict_proba")[:, 1]
 
 
-def _autogluon(X: Any, y: Any, X_test: Any, budget: float, seed: int) -> tuple[Any, Any]:
+def _autogluon(X: Any, y: Any, X_test: Any, budget: float) -> tuple[Any, Any]:
     """AutoGluon's bags and their weighted ensemble: its own out-of-fold predictions, and those of the test rows."""
     python = os.environ.get("EQUIPOISE_AUTOGLUON")
     if not python:
@@ -123,9 +123,7 @@ def _autogluon(X: Any, y: Any, X_test: Any, budget: float, seed: int) -> tuple[A
         source, target = Path(folder, "rows.npz"), Path(folder, "answer.npz")
         np.savez(source, X=X, y=y, X_test=X_test)
         script = Path(__file__).with_name("autogluon_alone.py")
-        subprocess.run(
-            [python, script, source, target, str(budget), str(seed)], check=True, capture_output=True
-        )
+        subprocess.run([python, script, source, target, str(budget)], check=True, capture_output=True)
         with np.load(target) as answer:
             return answer["held_out"], answer["proba"]
 
