@@ -65,7 +65,7 @@ def members(name: str, kind: type) -> Iterator[tuple[str, Any]]:
             elif not inspect.isfunction(function):
                 continue
             hidden = member.startswith("_") or member in fields
-            if not hidden and vars(kind).get(member, value) is value:
+            if not hidden and inspect.getattr_static(kind, member) is value:
                 yield f"{name}.{member}", function
 
 

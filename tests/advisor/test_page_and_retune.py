@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from copy import copy
 
 import numpy as np
 import pytest
@@ -12,8 +13,12 @@ from sklearn.datasets import make_classification
 import equipoise
 from browsing import launched, visiting
 from equipoise.advisor import Advisor
-from equipoise.advisor.page import build_report
+from equipoise.advisor.page import _diagnosis, _grouped, _how_sure, build_report, confusion_figure
+from equipoise.advisor.search import TOO_SHORT
+from equipoise.advisor.verdict import Verdict
 from equipoise.cli import main
+from equipoise.diagnosis import Diagnosis, Finding
+from equipoise.report import Text
 
 WISHES = {
     "nothing": {}, "cost": {"cost": {"fp": 1, "fn": 12}}, "number of alerts": {"alerts": 40},
@@ -127,3 +132,42 @@ def test_a_threshold_stays_when_the_prior_moves(fitted):
     assert "cost" in fitted.retuned(threshold=0.3, cost={"fp": 1, "fn": 9}).operating_point_.figures
     with pytest.raises(ValueError, match="one wish, got recall and threshold"):
         fitted.retuned(threshold=0.3, recall=0.9)
+
+
+def test_a_simple_model_that_is_better_is_not_called_worse(fitted):
+    def said(difference, low, high):
+        judged = copy(fitted)
+        judged.verdict_ = Verdict("logistic", "balanced_accuracy", "logistic", difference, low, high)
+        return _how_sure(judged)
+
+    assert "is worse by 0.010 (-0.034 to 0.054), which may be chance." in said(0.010, -0.034, 0.054)
+    assert "is better by 0.010 (-0.034 to 0.054), which may be chance." in said(-0.010, -0.054, 0.034)
+    assert said(0.010, 0.001, 0.02).endswith("is worse by 0.010 (0.001 to 0.020).")
+
+
+def test_what_was_not_tried_is_in_sentences(fitted):
+    cut = copy(fitted)
+    cut.left_out_ = {"the table has no dates": ["a model of time"], TOO_SHORT: ["a network"]}
+    assert _grouped(cut) == ["A model of time: the table has no dates.", "For lack of time: a network."]
+
+
+def test_what_was_measured_stands_below_the_theory(fitted):
+    theory = Finding("training_ratio", "Which share?", "All rows.", "note", blocks=[Text("A figure.")])
+    found = (theory, Finding("counts", "How rare?", "Rare.", "note"))
+    blocks = _diagnosis(fitted, Diagnosis(found, ("Would more rows help?",))).blocks
+    titles = [getattr(block, "title", None) for block in blocks]
+    assert titles[:4] == ["Which share?", None, "What was measured", "How rare?"]
+
+
+def test_the_smallest_of_very_many_classes_are_one_row_of_the_matrix():
+    confusion = np.random.default_rng(0).integers(0, 9, (200, 200))
+    figure = confusion_figure(confusion, [f"class {i}" for i in range(200)])
+    heat = figure.payload()["data"][0]
+    counts = np.array(heat["customdata"])
+    assert counts.shape == (30, 30)
+    assert counts.sum() == confusion.sum()
+    first = int(confusion.sum(axis=1).argmax())
+    assert heat["x"][0] == f"class {first}"
+    assert counts[0, 0] == confusion[first, first]
+    assert counts[0].sum() == confusion[first].sum()
+    assert "171 classes with the fewest rows" in figure.caption

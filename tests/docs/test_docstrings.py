@@ -95,6 +95,19 @@ def test_methods_are_found_only_where_this_project_defines_them():
     assert [name for name, _ in checker.members("Fields", Fields)] == ["Fields.undocumented"]
 
 
+def test_a_method_that_a_base_overrides_is_checked_once():
+    class Between(Fields):
+        def undocumented(self) -> None:
+            """Documented here."""
+
+    class Last(Between):
+        pass
+
+    for kind in (Fields, Between, Last):
+        kind.__module__ = "equipoise.somewhere"
+    assert [value.__doc__ for _, value in checker.members("Last", Last)] == ["Documented here."]
+
+
 def test_a_room_is_walked_by_what_it_exports():
     count, problems = checker.check_room("equipoise.cli")
     assert count == 1

@@ -47,7 +47,7 @@ def test_pages_are_quiet_and_ask_for_nothing(browser):
 
 def test_pages_fit_a_phone(browser):
     for page in pages():
-        with visiting(browser, page, width=390) as opened:
+        with visiting(browser, page, width=360) as opened:
             wide = opened.evaluate("document.documentElement.scrollWidth - window.innerWidth")
             assert wide <= 0, f"{page.relative_to(SITE)} is {wide} pixels too wide"
 

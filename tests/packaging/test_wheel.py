@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -103,3 +104,18 @@ def test_an_editable_install_needs_no_package_that_is_not_pinned(tmp_path, monke
     code = "import sys; sys.modules['editables'] = None; import hatchling.build as b; b.build_editable(sys.argv[1])"
     run(sys.executable, "-c", code, tmp_path)
     assert list(tmp_path.glob("equipoise-*.whl"))
+
+
+@pytest.mark.slow
+def test_the_source_archive_has_the_docs_and_the_tests(tmp_path):
+    pytest.importorskip("build")
+    pytest.importorskip("hatchling")
+    run(sys.executable, "-m", "build", "--sdist", "--no-isolation", "--outdir", tmp_path, ROOT)
+    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
+        packed = {name.partition("/")[2] for name in archive.getnames()}
+    for folder in ("docs", "tests", "examples"):
+        wanted = {path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob("*.py")}
+        assert {
+            name for name in wanted - packed if not name.startswith(("docs/_build/", "docs/gallery/"))
+        } == set()
+    assert {"docs/index.md", "README.md", "CHANGELOG.md", "CITATION.cff", "SECURITY.md"} <= packed

@@ -167,7 +167,7 @@ def test_two_hundred_classes(browser, tmp_path):
     path = written(tmp_path, Section("One", [block]))
     assert path.stat().st_size < 2_000_000
     with visiting(browser, path) as page:
-        page.get_by_label("One class against the rest").select_option(index=150)
+        page.get_by_label("One class against the rest").select_option("class 150")
         assert "class 150" in page.locator("[data-part=sentence]").text_content()
         assert page.said == []
 
@@ -220,3 +220,14 @@ def test_print_is_by_daylight_and_shows_every_section(browser, tmp_path):
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
         assert all(page.locator("main > section").nth(i).is_visible() for i in range(2))
         assert not page.locator("fieldset").is_visible()
+
+
+def test_a_wide_table_is_printed_whole(browser, tmp_path):
+    names = ["treatment", *(f"figure number {i}" for i in range(6)), "seconds"]
+    row = ["gradient boosting with random splits", *[Interval(0.9581, 0.9051, 1.0)] * 6, 17.25]
+    path = written(
+        tmp_path, Section("One", [Table(names, [row] * 3, formats=dict.fromkeys(names[1:], ".3f"))])
+    )
+    with visiting(browser, path, width=700) as page:  # A4 within its margins
+        page.emulate_media(media="print")
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0

@@ -143,6 +143,17 @@ def test_a_corrupt_store_is_one_sentence_and_left_as_it_is(tmp_path, capsys):
         assert path.read_bytes() == damaged
 
 
+def test_a_damaged_schema_that_is_no_text_is_one_sentence(tmp_path):
+    path = tmp_path / "s.sqlite"
+    run_study(SPEC, path, jobs=1)
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE cells", b"CREATE TABL\xfb cells"))
+    with (
+        pytest.raises(StoreError, match=r"s\.sqlite cannot be used: it is damaged"),
+        Store(path, read_only=True),
+    ):
+        pass
+
+
 def test_a_locked_store_is_one_sentence_and_nothing_is_lost(tmp_path):
     path = tmp_path / "s.sqlite"
     run_study(SPEC, path, jobs=1)

@@ -45,7 +45,8 @@ NAMES = {
     "specificity": "specificity", "f1": "F1", "macro_f1": "macro F1", "alerts": "share of alerts",
 }  # fmt: skip
 WEIGHT = "weight in the ensemble"
-CONSTANT = {NEVER: "never raise an alert", ALWAYS: "always raise an alert"}
+_MOST_IN_MATRIX = 30
+_CONSTANT = {NEVER: "never raise an alert", ALWAYS: "always raise an alert"}
 
 
 def build_report(
@@ -71,11 +72,11 @@ def build_report(
     return Report(
         f"{table.name}: a decision", sections,
         subtitle=f"{question} {table.n_rows:,} rows, {table.n_classes} classes, imbalance {ratio}.",
-        data=report_data(advisor, table, diagnosis, reasons), footer=f"Equipoise {equipoise.__version__}.",
+        data=_report_data(advisor, table, diagnosis, reasons), footer=f"Equipoise {equipoise.__version__}.",
     )  # fmt: skip
 
 
-def report_data(
+def _report_data(
     advisor: Advisor, table: DataTable, diagnosis: Diagnosis | None, reasons: Reasons | None = None
 ) -> dict[str, Any]:
     """The numbers of the report as plain values."""
@@ -103,7 +104,7 @@ def report_data(
 
 
 def _label(advisor: Advisor, name: str) -> str:
-    return CONSTANT.get(name) or str(advisor.leaderboard_.loc[name, "treatment"])
+    return _CONSTANT.get(name) or str(advisor.leaderboard_.loc[name, "treatment"])
 
 
 def _summary(advisor: Advisor, table: DataTable, diagnosis: Diagnosis | None, out: str) -> Section:
@@ -116,9 +117,9 @@ def _summary(advisor: Advisor, table: DataTable, diagnosis: Diagnosis | None, ou
         ("What it will do", _will_do(advisor, table)),
     ]
     parts += [("How sure", _how_sure(advisor)), ("What was not tried", _not_tried(advisor))]
-    rare = table.rare
+    rare, columns = table.rare, len(table.schema.columns)
     facts: list[tuple[str, ...]] = [
-        ("Rows", f"{table.n_rows:,}", f"{len(table.schema.columns):,} columns"),
+        ("Rows", f"{table.n_rows:,}", f"{columns:,} column{'s' * (columns != 1)}"),
         (
             "Rarest class",
             f"{table.counts[rare]:,}",
@@ -200,11 +201,12 @@ def _how_sure(advisor: Advisor) -> str:
         "half as large as your table."
     )
     if verdict.alternative:
+        sign = 1 if verdict.difference >= 0 else -1
+        low, high = sorted((sign * verdict.low, sign * verdict.high))
         text += (
             f" The simplest model that does about as well is {_label(advisor, verdict.alternative)}: its "
-            f"{NAMES[verdict.metric]} is worse by {abs(verdict.difference):.3f} "
-            f"({verdict.low:.3f} to {verdict.high:.3f})"
-            + (", which may be chance." if verdict.low <= 0 else ".")
+            f"{NAMES[verdict.metric]} is {'worse' if sign > 0 else 'better'} by {abs(verdict.difference):.3f} "
+            f"({low:.3f} to {high:.3f})" + (", which may be chance." if low <= 0 else ".")
         )
     return text
 
@@ -265,7 +267,10 @@ def _operating(advisor: Advisor, out: str) -> Section:
     blocks += [
         table,
         Row(
-            [reliability_figure(advisor.held_out_, advisor.truth_), confusion_figure(point.confusion, labels)]
+            [
+                _reliability_figure(advisor.held_out_, advisor.truth_),
+                confusion_figure(point.confusion, labels),
+            ]
         ),
     ]
     return Section("Operating point", blocks)
@@ -279,13 +284,13 @@ def _treatments(advisor: Advisor) -> Section:
     rows, stacked = [], ENSEMBLE in board.index
     for name, row in board.iterrows():
         cells = [_two_errors(row, m) for m in metrics]
-        fitted = name not in (ENSEMBLE, *CONSTANT)
+        fitted = name not in (ENSEMBLE, *_CONSTANT)
         own = [row["seconds"], *([row["weight"]] if stacked else [])]
         rows.append([_label(advisor, str(name)), *cells, *(own if fitted else [None] * len(own))])
     columns = ["Treatment", *(NAMES[m] for m in metrics), "seconds", *([WEIGHT] if stacked else [])]
     formats = {NAMES[m]: ".3f" for m in metrics} | {"seconds": ".1f", WEIGHT: ".2f"}
     emphasis = [list(board.index).index(verdict.recommended)]
-    shown = [n for n in board.index if n not in CONSTANT]
+    shown = [n for n in board.index if n not in _CONSTANT]
     ranking = [(_label(advisor, n), _two_errors(board.loc[n], verdict.metric)) for n in shown]
     text = (
         "Every treatment was fitted on the same folds and judged on rows that it did not see, with probabilities "
@@ -312,7 +317,8 @@ def _two_errors(row: Any, metric: str) -> Interval:
 def _diagnosis(advisor: Advisor, diagnosis: Diagnosis) -> Section:
     """The diagnosis, and beside the theory's expectation what was measured."""
     section = diagnosis.section()
-    if not any(finding.slug == "training_ratio" for finding in diagnosis.findings):
+    theory = next((finding for finding in diagnosis.findings if finding.slug == "training_ratio"), None)
+    if theory is None:
         return section
     board = advisor.leaderboard_
     names = [n for n in ("logistic", advisor.verdict_.recommended) if n in board.index]
@@ -324,23 +330,25 @@ def _diagnosis(advisor: Advisor, diagnosis: Diagnosis) -> Section:
         "corrected to the class shares of the data and has its threshold chosen, so that the share in "
         f"training matters less: in balanced accuracy {measured}. Where the two differ, go by what was measured."
     )
-    return Section(section.title, [*section.blocks, Note(text, title="What was measured")])
+    titles = [getattr(block, "title", None) for block in section.blocks]
+    end = titles.index(theory.question) + 1 + len(theory.blocks)
+    measured_here = Note(text, title="What was measured")
+    return Section(section.title, [*section.blocks[:end], measured_here, *section.blocks[end:]])
 
 
 def _data(advisor: Advisor, table: DataTable) -> Section:
     blocks: list[Any] = [Text(f"Read from {table.name}; the target is “{table.target}”.")]
     blocks += [Note(note) for note in table.notes]
     rows = [[c.name, c.kind, c.dtype] for c in table.schema.columns[:200]]
-    blocks.append(
-        Details("Columns", [Table(["column", "kind", "stored as"], rows, caption="The first 200.")])
-    )
+    caption = f"The first 200 of {len(table.schema.columns):,}." if len(table.schema.columns) > 200 else ""
+    blocks.append(Details("Columns", [Table(["column", "kind", "stored as"], rows, caption=caption)]))
     blocks.append(
         Details("Versions", [Table(["package", "version"], [[k, v] for k, v in versions().items()])])
     )
     return Section("Data", blocks)
 
 
-def reliability_figure(proba: FloatArray, truth: IntArray) -> Figure:
+def _reliability_figure(proba: FloatArray, truth: IntArray) -> Figure:
     """Do events called 30 % probable happen in 30 % of the cases?"""
     curve = reliability_curve(
         truth, proba, n_bins=10, strategy="quantile", labels=list(range(proba.shape[1]))
@@ -368,7 +376,17 @@ def reliability_figure(proba: FloatArray, truth: IntArray) -> Figure:
 
 
 def confusion_figure(confusion: IntArray, classes: list[str]) -> Figure:
-    """Where the rows of each class go."""
+    """Where the rows of each class go; the smallest of very many classes are taken together."""
+    caption = "Rows by true class; the shade is the share of the row's class."
+    if len(classes) > _MOST_IN_MATRIX:
+        order = np.argsort(-confusion.sum(axis=1), kind="stable")
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.minimum(np.arange(len(order)), _MOST_IN_MATRIX - 1)
+        folded = np.zeros((_MOST_IN_MATRIX, _MOST_IN_MATRIX), dtype=np.int64)
+        np.add.at(folded, (place[:, None], place[None, :]), confusion)
+        kept = [classes[code] for code in order[: _MOST_IN_MATRIX - 1]]
+        confusion, classes = folded, [*kept, f"{len(order) - len(kept)} smaller classes"]
+        caption += f" The {len(order) - len(kept)} classes with the fewest rows are one row and one column."
     labels, few = plain_labels(classes), len(classes) <= 15
     shares = confusion / np.maximum(confusion.sum(axis=1, keepdims=True), 1)
     heat = {
@@ -381,7 +399,6 @@ def confusion_figure(confusion: IntArray, classes: list[str]) -> Figure:
     figure = new_figure(heat, x="called", y="true", yaxis_autorange="reversed", margin_t=16)
     figure.update_xaxes(type="category", showgrid=False)
     figure.update_yaxes(type="category", showgrid=False)
-    caption = "Rows by true class; the shade is the share of the row's class."
     return Figure(figure, caption, "Confusion matrix.", max(260, min(640, 120 + 44 * len(labels))))
 
 

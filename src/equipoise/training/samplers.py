@@ -234,8 +234,10 @@ def ratio_shares(counts: Any, rho: float) -> FloatArray:
     >>> ratio_shares([90, 10], 0.3)
     array([0.7, 0.3])
     """
-    n = check_counts("counts", counts).astype(np.float64)
+    n = np.atleast_1d(check_counts("counts", counts)).astype(np.float64)
     share = float(check_fraction("rho", rho))
+    if n.ndim != 1:
+        raise ValueError(f"counts must be a vector, got shape {n.shape}")
     rarest = int(np.where(n > 0, n, np.inf).argmin())
     others = n.copy()
     others[rarest] = 0.0
