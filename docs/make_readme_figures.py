@@ -51,19 +51,20 @@ def gap(means: pd.DataFrame, peer: str, sign: int) -> tuple[str, int]:
 
 def make_block(frame: pd.DataFrame) -> str:
     """The Markdown between the markers: one line a peer, splits of a table averaged first."""
-    head = ["", *[metric.replace("_", " ") for metric in METRICS], "tables"]
+    head = ["", *[metric.replace("_", " ") for metric in METRICS], "tables", "splits"]
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
     for peer, name in NAMES.items():
-        cells, tables = [], 0
+        cells, tables, splits = [], 0, 0
         for metric, sign in METRICS.items():
             pairs = frame.pivot_table(index=["dataset", "split"], columns="method", values=metric)
             if not {"advisor", peer} <= set(pairs.columns):
                 cells.append("–")
                 continue
-            means = pairs[["advisor", peer]].dropna().groupby(level="dataset").mean()
+            both = pairs[["advisor", peer]].dropna()
+            means, splits = both.groupby(level="dataset").mean(), len(both)
             text, tables = gap(means, peer, sign)
             cells.append(text)
-        lines.append(f"| {name} | {' | '.join(cells)} | {tables} |")
+        lines.append(f"| {name} | {' | '.join(cells)} | {tables} | {splits} |")
     return "\n".join(lines)
 
 

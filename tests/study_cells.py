@@ -23,10 +23,22 @@ def draw(index: int, seed: int = 0) -> dict[str, Any]:
 
 
 def slow_draw(index: int, seed: int, folder: str, pause: float = 0.05) -> dict[str, Any]:
-    """Like draw, and leaves a file for each time it ran."""
-    (Path(folder) / f"{index}-{seed}-{os.getpid()}-{time.monotonic_ns()}").touch()
+    """Like draw, and leaves a file for each time it ran; while it is held, only so many cells come to their end."""
+    mark = Path(folder) / f"{index}-{seed}-{os.getpid()}-{time.monotonic_ns()}"
+    mark.touch()
     time.sleep(pause)
+    while not _may_end(mark, Path(f"{folder}.hold")):
+        time.sleep(0.02)
     return draw(index, seed)
+
+
+def _may_end(mark: Path, hold: Path) -> bool:
+    try:
+        most = int(hold.read_text())
+    except FileNotFoundError:
+        return True
+    began = sorted(mark.parent.iterdir(), key=lambda path: int(path.name.split("-")[3]))
+    return mark in began[:most]
 
 
 def odd_fails(index: int) -> dict[str, Any]:

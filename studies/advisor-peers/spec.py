@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import tempfile
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -85,22 +89,43 @@ def _names() -> list[str]:
 
 def _peer(method: str, X: Any, y: Any, X_test: Any, budget: float, seed: int) -> dict[str, Any]:
     """A peer with its defaults and thresholds that are best on its out-of-fold predictions."""
-    from sklearn.model_selection import StratifiedKFold, cross_val_predict
-
     from equipoise.metrics import best_threshold
 
-    model = _flaml(X, y, budget, seed) if method == "flaml" else _default(method, seed)
-    folds = StratifiedKFold(5, shuffle=True, random_state=seed)
-    held_out = cross_val_predict(model, X, y, cv=folds, method="predict_proba")[:, 1]
+    if method == "autogluon":
+        held_out, proba = _autogluon(X, y, X_test, budget)
+    else:
+        model = _flaml(X, y, budget, seed) if method == "flaml" else _default(method, seed)
+        held_out = _out_of_fold(model, X, y, seed)
+        proba = model.fit(X, y).predict_proba(X_test)[:, 1]
     matrix = [[0, COST["fp"]], [COST["fn"], 0]]
     cheap = best_threshold(y, held_out, "cost", cost_matrix=matrix).threshold
     balanced = best_threshold(y, held_out, "balanced_accuracy").threshold
-    proba = model.fit(X, y).predict_proba(X_test)[:, 1]
     return {
         "proba": proba,
         "cheap": (proba >= cheap).astype(int),
         "balanced": (proba >= balanced).astype(int),
     }
+
+
+def _out_of_fold(model: Any, X: Any, y: Any, seed: int) -> Any:
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict
+
+    folds = StratifiedKFold(5, shuffle=True, random_state=seed)
+    return cross_val_predict(model, X, y, cv=folds, method="predict_proba")[:, 1]
+
+
+def _autogluon(X: Any, y: Any, X_test: Any, budget: float) -> tuple[Any, Any]:
+    """AutoGluon's bags and their weighted ensemble: its own out-of-fold predictions, and those of the test rows."""
+    python = os.environ.get("EQUIPOISE_AUTOGLUON")
+    if not python:
+        raise ValueError("set EQUIPOISE_AUTOGLUON to the python of an environment that has autogluon.tabular")
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder, "rows.npz"), Path(folder, "answer.npz")
+        np.savez(source, X=X, y=y, X_test=X_test)
+        script = Path(__file__).with_name("autogluon_alone.py")
+        subprocess.run([python, script, source, target, str(budget)], check=True, capture_output=True)
+        with np.load(target) as answer:
+            return answer["held_out"], answer["proba"]
 
 
 def _default(method: str, seed: int) -> Any:
@@ -188,6 +213,10 @@ SPEC = Spec(
         "long": {
             "dataset": ["coil_2000", "isolet", "keel-page-blocks0", "keel-yeast1", "mammography", "abalone"],
             "method": ["advisor", "flaml"], "budget": 300.0,
+        },
+        "autogluon": {
+            "dataset": ["coil_2000", "isolet", "keel-page-blocks0", "keel-yeast1", "keel-pima", "keel-vehicle1"],
+            "method": ["autogluon"], "split": [0],
         },
     },
     metrics=("average_precision", "balanced_accuracy", "cost", "brier", "ece"),

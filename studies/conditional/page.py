@@ -168,8 +168,8 @@ def _scarce(results: pd.DataFrame) -> Section | None:
     if not rows:
         return None
     said = (
-        "Images only: each cell also chose on a validation set at the training imbalance (500 negatives with 5 or "
-        "2 positives), one draw a seed. The validation rows of the tables have the training imbalance "
+        "Images only: these cells also chose on a validation set at the training imbalance (500 negatives with 5 "
+        "or 2 positives), one draw a seed. The validation rows of the tables have the training imbalance "
         "anyway, so that their gains above are of this kind already. The last two columns are what the choice on "
         "few positives costs."
     )

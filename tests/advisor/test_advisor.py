@@ -82,9 +82,9 @@ def test_the_summary_and_the_leaderboard_show_the_same_number(fitted):
 
 @pytest.mark.parametrize("seconds", [0.05, 4.0])
 def test_a_budget_is_kept_and_never_fatal(data, seconds):
-    started = time.monotonic()
-    advisor = Advisor(budget=seconds, treatments=["lightgbm", "logistic", "kernel"]).fit(*data)
-    assert time.monotonic() - started < 1.5 * seconds + 4  # this test may run beside others
+    started = time.process_time()  # beside others a budget buys less work, not more
+    advisor = Advisor(budget=seconds, treatments=["lightgbm", "logistic", "kernel"], n_jobs=1).fit(*data)
+    assert time.process_time() - started < 1.5 * seconds + 4
     assert np.isfinite(advisor.predict_proba(data[0])).all()
 
 
@@ -234,6 +234,7 @@ def test_every_kind_of_model_survives_the_folder(name, tmp_path):
     if name == "catboost":
         pytest.importorskip("catboost")
     X, y = make_classification(150, n_informative=5, n_classes=3, random_state=0)
+    X[(y == 2) & (np.arange(150) % 4 > 0), 0] = np.nan  # a model may split by what is missing
     advisor = Advisor(treatments=[name], trials=0, budget=600).fit(X, y)
     loaded = equipoise.load(advisor.save(tmp_path / name))
     np.testing.assert_allclose(loaded.predict_proba(X), advisor.predict_proba(X), atol=1e-12)

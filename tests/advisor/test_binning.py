@@ -46,9 +46,12 @@ def test_weights_no_longer_cost_more_than_the_boosting(table):
     X = np.nan_to_num(np.hstack([X] * 5))
 
     def seconds(model):
-        start = time.process_time()
-        model.fit(X, y)
-        return time.process_time() - start
+        def once():
+            start = time.process_time()
+            model.fit(X, y)
+            return time.process_time() - start
+
+        return min(once() for _ in range(3))
 
     settings = {"max_iter": 30, "early_stopping": False, "random_state": 0}
     plain, weighted = seconds(boosting(**settings)), seconds(boosting("balanced", **settings))

@@ -9,7 +9,6 @@ import json
 import os
 import sys
 import tempfile
-import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -32,25 +31,23 @@ def end_after(work: Callable[[], Any]) -> None:
         os._exit(1)
 
 
-def write_for(seconds: float, place: Path, first: int) -> None:
-    end = time.monotonic() + seconds
+def write_until(end: Path, place: Path, first: int) -> None:
     value = first
-    while time.monotonic() < end:
+    while not end.exists():
         FOLDER.save(place, value)
-        value += 2 * (value % 7 != 0)  # at times the same bytes again
-        value += 2 * (value % 7 == 0)
+        FOLDER.save(place, value)  # at times the same bytes again
+        value += 2
 
 
-def read_for(seconds: float, place: Path) -> tuple[int, list[str]]:
-    end, reads, wrong = time.monotonic() + seconds, 0, []
-    while time.monotonic() < end:
-        reads += 1
+def read_often(times: int, place: Path) -> list[str]:
+    wrong = []
+    for _ in range(times):
         try:
             if not (answer := FOLDER.answer(place)).isdigit():
                 wrong.append(f"mixed {answer}")
         except Exception as error:
             wrong.append(repr(error))
-    return reads, wrong
+    return wrong
 
 
 def rivals(name: str, times: int, home: Path) -> dict[str, Any]:
@@ -64,8 +61,8 @@ def rivals(name: str, times: int, home: Path) -> dict[str, Any]:
         children.append(os.fork())
         if not children[-1]:
             end_after(lambda version=version: [kind.save(home / "x", version) for _ in range(times)])
-    ended = [os.WEXITSTATUS(os.waitpid(child, 0)[1]) for child in children]
-    wrong = [f"a writer ended with {code}" for code in ended if code]
+    ended = [os.waitpid(child, 0)[1] for child in children]
+    wrong = [f"a writer ended with {status}" for status in ended if status]
     if kind.answer(home / "x") not in known:
         wrong.append("two saves are mixed")
     left = {path.name for path in (home / "x").iterdir()} ^ names
@@ -80,21 +77,23 @@ if __name__ == "__main__":
         with tempfile.TemporaryDirectory(dir=memory) as home:
             print(json.dumps(rivals(sys.argv[3], int(sys.argv[2]), Path(home))))
         sys.exit()
-    seconds = float(sys.argv[2])
+    times = int(sys.argv[2])
     with tempfile.TemporaryDirectory(dir=memory) as home:
-        place = Path(home, "model")
+        place, end = Path(home, "model"), Path(home, "end")
         FOLDER.save(place, 0)
         children = []
         for first in (1, 2):
             children.append(os.fork())
             if not children[-1]:
-                end_after(lambda first=first: write_for(seconds, place, first))
+                end_after(lambda first=first: write_until(end, place, first))
         other = os.fork()
         if not other:
-            end_after(lambda: Path(home, "other.json").write_text(json.dumps(read_for(seconds, place))))
-        reads, wrong = read_for(seconds, place)
-        ended = [os.WEXITSTATUS(os.waitpid(child, 0)[1]) for child in (*children, other)]
-        more, errors = json.loads(Path(home, "other.json").read_text())
-        wrong += errors + [f"a writer ended with {code}" for code in ended if code]
-        wrong += [name for name in os.listdir(home) if name not in ("model", "other.json")]
-        print(json.dumps({"format": "sealed folder", "tries": reads + more, "wrong": wrong}))
+            end_after(lambda: Path(home, "other.json").write_text(json.dumps(read_often(times, place))))
+        wrong = read_often(times, place)
+        ended = [os.waitpid(other, 0)[1]]
+        end.touch()
+        ended += [os.waitpid(child, 0)[1] for child in children]
+        wrong += json.loads(Path(home, "other.json").read_text())
+        wrong += [f"a program ended with {status}" for status in ended if status]
+        wrong += [name for name in os.listdir(home) if name not in ("model", "other.json", "end")]
+        print(json.dumps({"format": "sealed folder", "tries": 2 * times, "wrong": wrong}))

@@ -57,9 +57,9 @@ def test_two_thousand_damaged_files(attack, tally):
 
 def test_readers_never_see_two_saves_mixed(attack, tally):
     for exchange in ("with", "without"):
-        (found,) = attack("readers.py", exchange, "2")
-        assert found["tries"] > 20
-        survived([found], tally, f"read during saves, {exchange} exchange", "tries")
+        survived(
+            attack("readers.py", exchange, "200"), tally, f"read during saves, {exchange} exchange", "tries"
+        )
 
 
 @pytest.mark.slow
@@ -201,7 +201,7 @@ def test_all_is_on_the_disk_before_it_is_in_place(tmp_path, monkeypatch):
     assert tmp_path.stat().st_ino in flushed
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize("exchange", [True, False])
 def test_a_folder_saved_twice_inside_a_larger_save_does_not_wait_for_itself(tmp_path, monkeypatch, exchange):
     if not exchange:

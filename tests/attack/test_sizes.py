@@ -56,3 +56,11 @@ def test_a_file_with_a_hole_of_terabytes_is_not_read(tmp_path, monkeypatch):
     monkeypatch.setattr(memory, "available_memory", lambda: 4_000_000)
     with pytest.raises(ValueError, match=r"x/a declares 10\.0 MB of data and 4\.0 MB"):
         open_sealed(tmp_path / "x")
+
+
+def test_a_network_beyond_the_memory_is_refused_before_it_is_made():
+    X, y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) % 2
+    with pytest.raises(ValueError, match=r"weights take 4\.0 TB and .* are free: try smaller layers"):
+        NeuralClassifier(module_params={"hidden": (10**6, 10**6)}, epochs=1).fit(X, y)
+    with pytest.raises(TypeError, match="hidden must be a list of widths"):
+        NeuralClassifier(module_params={"hidden": 10**6}, epochs=1).fit(X, y)

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -84,14 +83,12 @@ def run(args):
     with replacing({str(tmp_path / "out.txt")!r}) as temporary:
         temporary.write_text("half")
         print("ready", flush=True)
-        time.sleep(60)
+        time.sleep(600)
 """
     process = child(code)
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
-    started = time.monotonic()
     process.send_signal(signal.SIGTERM)
-    _, errors = process.communicate()
+    _, errors = process.communicate(timeout=200)
     assert (process.returncode, errors) == (143, b"equipoise: interrupted\n")
-    assert time.monotonic() - started < 10
     assert list(tmp_path.iterdir()) == []

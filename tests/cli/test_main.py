@@ -20,11 +20,15 @@ def test_import_is_light():
     assert run("-c", code).returncode == 0
 
 
-def test_help_is_under_half_a_second_of_cpu():
+def seconds_of_help() -> float:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert run("-m", "equipoise", "--help").returncode == 0
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.5
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def test_help_is_under_half_a_second_of_cpu():
+    assert min(seconds_of_help() for _ in range(3)) < 0.5  # the first run may compile
 
 
 def test_help_lists_every_command(capsys):

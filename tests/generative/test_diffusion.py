@@ -356,7 +356,7 @@ def test_another_models_folder_is_refused(tmp_path):
 
 
 def test_monitoring_is_quick():
-    start = time.perf_counter()
+    start = time.process_time()
     rng = np.random.default_rng(0)
     nearest_two(rng.normal(size=(100, 784)), rng.normal(size=(2000, 784)))
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20

@@ -26,7 +26,7 @@ if __name__ == "__main__":
     one = {"n_workers": 1, "threads_per_worker": 1, "processes": False}
     with LocalCluster(**one, protocol="tcp", dashboard_address=":0", silence_logs=50) as cluster:
         print(cluster.scheduler_address, flush=True)
-        time.sleep(120)
+        time.sleep(600)
 """
 
 
@@ -91,12 +91,14 @@ def test_a_cluster_that_is_not_there_or_has_no_workers():
         distributed.LocalCluster(n_workers=0, dashboard_address=":0", silence_logs=50) as empty,
         pytest.raises(EngineError, match=r"has no workers"),
     ):
-        DaskEngine(empty.scheduler_address, timeout=0.5)
+        DaskEngine(empty.scheduler_address, timeout=3)
 
 
 def test_a_cluster_that_goes_away_loses_nothing_that_was_done(tmp_path):
     ran = tmp_path / "ran"
     ran.mkdir()
+    hold = tmp_path / "ran.hold"
+    hold.write_text("5")  # so many cells are done
     grid = {"index": list(range(30)), "seed": 0, "folder": str(ran), "pause": 0.1}
     spec = Spec(name="study", title="A study", run_cell=study_cells.slow_draw, grid=grid)
     paths = os.pathsep.join(path for path in sys.path if path)
@@ -110,8 +112,11 @@ def test_a_cluster_that_goes_away_loses_nothing_that_was_done(tmp_path):
         address = scheduler.stdout.readline().strip()
 
         def end_it():
-            while len(list(ran.iterdir())) < 5:
+            while len(list(ran.iterdir())) < 6:
                 time.sleep(0.02)
+            with Store(tmp_path / "s.sqlite", read_only=True) as store:
+                while not len(store.frame("study")):
+                    time.sleep(0.02)
             scheduler.kill()
 
         ending = threading.Thread(target=end_it)
@@ -122,6 +127,7 @@ def test_a_cluster_that_goes_away_loses_nothing_that_was_done(tmp_path):
     finally:
         scheduler.kill()
         scheduler.communicate()
+    hold.unlink()
     with Store(tmp_path / "s.sqlite") as store:
         done = len(store.frame("study"))
         assert 0 < done < 30

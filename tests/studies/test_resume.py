@@ -32,7 +32,7 @@ def start_runner(folder: Path, store: Path, pause: float = 0.05, jobs: int = 1) 
     return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": paths, "EQUIPOISE_PROGRESS": "0"})
 
 
-def wait_for(condition, seconds=60.0):
+def wait_for(condition, seconds=250.0):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "waited too long"
@@ -53,12 +53,16 @@ def same_study(folder: Path, pause: float = 0.05) -> Spec:
 def test_resume_after_kill_equals_an_uninterrupted_run(tmp_path):
     ran = tmp_path / "ran"
     ran.mkdir()
+    hold = tmp_path / "ran.hold"
+    hold.write_text("5")  # so many cells are done
     victim = start_runner(ran, tmp_path / "killed.sqlite", jobs=2)
-    wait_for(lambda: len(list(ran.iterdir())) >= 5)
+    wait_for(lambda: len(list(ran.iterdir())) >= 7)  # two of which are held
+    wait_for(lambda: any(row[2] == "done" for row in table(tmp_path / "killed.sqlite")))
     victim.send_signal(signal.SIGKILL)
     victim.wait()
+    hold.unlink()
     done_before = [row for row in table(tmp_path / "killed.sqlite") if row[2] == "done"]
-    assert len(done_before) < 24
+    assert 0 < len(done_before) < 24
     assert run_study(same_study(ran), tmp_path / "killed.sqlite", jobs=1, resume=True).done == 24
     assert run_study(same_study(ran), tmp_path / "whole.sqlite", jobs=1).done == 24
     assert table(tmp_path / "killed.sqlite") == table(tmp_path / "whole.sqlite")
@@ -68,8 +72,11 @@ def test_resume_after_kill_equals_an_uninterrupted_run(tmp_path):
 def test_two_runners_share_a_store_and_run_each_cell_once(tmp_path):
     ran = tmp_path / "ran"
     ran.mkdir()
+    (tmp_path / "ran.hold").write_text("0")  # until both have begun
     runners = [start_runner(ran, tmp_path / "s.sqlite") for _ in range(2)]
-    assert [runner.wait(timeout=120) for runner in runners] == [0, 0]
+    wait_for(lambda: len(list(ran.iterdir())) == 2)
+    (tmp_path / "ran.hold").unlink()
+    assert [runner.wait(timeout=250) for runner in runners] == [0, 0]
     rows = table(tmp_path / "s.sqlite")
     assert [row[2] for row in rows] == ["done"] * 24
     marks = [path.name.split("-") for path in ran.iterdir()]

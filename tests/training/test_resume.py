@@ -43,7 +43,7 @@ def test_kill_and_resume(tmp_path):
         env=here,
     )
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) >= 3
+    assert int(done.stdout) >= 2  # those at a certain save; how many of the others hit depends on the machine
     whole, resumed = load_state(tmp_path / "whole"), load_state(tmp_path / "resumed")
     assert whole["history"] == resumed["history"]
     for name, tensor in whole["weights"].items():

@@ -34,12 +34,17 @@ def refuse_if_too_large(source: str | os.PathLike[str], declared: int) -> None:
     available = available_memory()
     if available is not None and declared > available:
         raise ValueError(
-            f"{source} declares {_spoken(declared)} of data and {_spoken(available)} of memory are free: "
+            f"{source} declares {spoken_size(declared)} of data and {spoken_size(available)} of memory are free: "
             "take fewer rows or columns, or a machine with more memory"
         )
 
 
-def _spoken(size: int) -> str:
+def spoken_size(size: int) -> str:
+    """A number of bytes for people.
+
+    >>> spoken_size(1_500_000)
+    '1.5 MB'
+    """
     power = min(int(math.log10(max(size, 1))) // 3, len(_UNITS) - 1)
     return f"{size / 1000**power:,.{min(power, 1)}f} {_UNITS[power]}"
 

@@ -37,9 +37,12 @@ from equipoise.datasets.thinning import sample_rows
 from equipoise.metrics import UnmetWish, Wish, choose_decision, judge_decision
 
 MOST_COMPARED = 200_000  # rows of a larger table on which treatments are compared, the rare classes first
-LEAST_COMPARED, COMPARED_A_SECOND = 50_000, 400  # with a short budget fewer of them
-ROWS_DRAWN, BLOCKS_DRAWN = 20_000, 4  # of a larger table, to match the mean probabilities to the class shares
-MOST_VALUES_FOR_COPIES = 20_000_000  # in a larger table near-copies are not looked for
+_LEAST_COMPARED, COMPARED_A_SECOND = 50_000, 400  # with a short budget fewer of them
+_ROWS_DRAWN, BLOCKS_DRAWN = (
+    20_000,
+    4,
+)  # of a larger table, to match the mean probabilities to the class shares
+_MOST_VALUES_FOR_COPIES = 20_000_000  # in a larger table near-copies are not looked for
 
 
 class Advisor(ClassifierMixin, BaseEstimator):
@@ -290,7 +293,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
         for number in np.unique(np.linspace(0, len(blocks) - 1, BLOCKS_DRAWN).astype(int)):
             y = blocks[number].y
             index = np.flatnonzero(drawn[y])
-            index = np.sort(rng.choice(index, min(len(index), ROWS_DRAWN // BLOCKS_DRAWN), replace=False))
+            index = np.sort(rng.choice(index, min(len(index), _ROWS_DRAWN // BLOCKS_DRAWN), replace=False))
             found = blocks[number].read()
             taken = found.iloc[index] if isinstance(found, pd.DataFrame) else found[index]
             proba.append(self._stacked(taken))
@@ -568,7 +571,7 @@ def _with_copies_together(table: DataTable) -> DataTable:
         table.groups is not None
         or table.time is not None
         or table.image_shape is not None
-        or len(table) * len(table.kinds) > MOST_VALUES_FOR_COPIES
+        or len(table) * len(table.kinds) > _MOST_VALUES_FOR_COPIES
     ):
         return table
     groups = find_near_copies(table)
@@ -610,7 +613,7 @@ def _most_compared(table: DataTable, budget: Budget) -> int:
     """All rows, or of a large table as many as the budget can compare treatments on."""
     if table.n_rows <= MOST_COMPARED:
         return len(table)
-    return min(MOST_COMPARED, max(LEAST_COMPARED, int(COMPARED_A_SECOND * budget.seconds)))
+    return min(MOST_COMPARED, max(_LEAST_COMPARED, int(COMPARED_A_SECOND * budget.seconds)))
 
 
 def _for_all_rows(

@@ -26,8 +26,8 @@ from equipoise.report import (
     scatter,
 )
 
-SHOWN_COLUMNS = 12
-LONGEST_NAME = 40
+_SHOWN_COLUMNS = 12
+_LONGEST_NAME = 40
 
 
 def reasons_section(reasons: Reasons, table: DataTable) -> Section:
@@ -66,7 +66,7 @@ def _importance(reasons: Reasons) -> list[Any]:
     )
     items = [
         (_short(item.column), Interval(item.value, item.low, item.high))
-        for item in reasons.importance[:SHOWN_COLUMNS]
+        for item in reasons.importance[:_SHOWN_COLUMNS]
     ]
     left = len(reasons.importance) - len(items)
     caption = "Importance of the columns" + (f"; {left:,} less important ones are left out" if left else "")
@@ -94,7 +94,7 @@ def _effect_figure(effect: Effect) -> Figure:
     else:
         trace = bar(x=grid, y=effect.probability, marker_color=COLORS["accent"],
                     hovertemplate="%{x}: %{y:.3f}<extra></extra>")  # fmt: skip
-    figure = new_figure(trace, x=plain(effect.column, LONGEST_NAME), y="probability")
+    figure = new_figure(trace, x=plain(effect.column, _LONGEST_NAME), y="probability")
     figure.update_yaxes(rangemode="tozero")
     alt = f"Mean probability over the values of {_short(effect.column)}."
     return Figure(figure, "", alt, 240)
@@ -192,4 +192,4 @@ def _slices(reasons: Reasons, table: DataTable) -> list[Any]:
 
 def _short(text: object) -> str:
     words = str(text)
-    return words if len(words) <= LONGEST_NAME else words[: LONGEST_NAME - 1] + "…"
+    return words if len(words) <= _LONGEST_NAME else words[: _LONGEST_NAME - 1] + "…"

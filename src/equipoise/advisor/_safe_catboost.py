@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 _PARTS = {"features_info", "model_info", "oblivious_trees", "scale_and_bias"}
+_LARGEST = 3.4028235e38  # a border of minus this much parts missing values from all others
 _DEEPEST = 16
 
 
@@ -71,7 +72,7 @@ def _check_split(split: dict[str, Any], borders: list[list[float]], starts: list
 def _check_numbers(what: str, values: Any, count: int) -> None:
     if not isinstance(values, list) or len(values) != count:
         raise ValueError(f"the {what} of a CatBoost model must be {count} numbers")
-    if not all(isinstance(v, (int, float)) and math.isfinite(v) and abs(v) < 1e38 for v in values):
+    if not all(isinstance(v, (int, float)) and math.isfinite(v) and abs(v) <= _LARGEST for v in values):
         raise ValueError(f"the {what} of a CatBoost model must be finite")
 
 

@@ -66,7 +66,7 @@ def _check_one(item: Any, width: int | None) -> int | None:
     if type(item).__module__.startswith("lightgbm.") and hasattr(item, "model_to_string"):
         check_booster_text(item.model_to_string())
     elif isinstance(item, Tree):
-        check_tree(item, width)
+        _check_tree(item, width)
     elif isinstance(item, (dict, list, tuple, np.ndarray)):
         return width
     elif _FITTED.isdisjoint(getattr(item, "__dict__", ())):  # a pattern to make estimators of, or none
@@ -94,7 +94,7 @@ def _n_features(estimator: Any) -> int:
     return int(found)
 
 
-def check_tree(tree: Any, n_features: int | None) -> None:
+def _check_tree(tree: Any, n_features: int | None) -> None:
     """Check scikit-learn's ``Tree``; it belongs to an estimator for ``n_features`` columns."""
     if n_features is None or tree.n_features != n_features:
         raise ValueError(f"a tree for {tree.n_features} features stands in a model for {n_features}")
@@ -122,10 +122,10 @@ def _check_histogram_boosting(model: Any) -> None:
         if len(round_of_trees) != model.n_trees_per_iteration_:
             raise ValueError("a boosting must have as many trees in every round")
         for predictor in round_of_trees:
-            check_predictor(predictor, n_features, categorical.astype(bool))
+            _check_predictor(predictor, n_features, categorical.astype(bool))
 
 
-def check_predictor(predictor: Any, n_features: int, categorical: npt.NDArray[np.bool_]) -> None:
+def _check_predictor(predictor: Any, n_features: int, categorical: npt.NDArray[np.bool_]) -> None:
     """Check histogram boosting's ``TreePredictor``."""
     nodes, bits = predictor.nodes, predictor.raw_left_cat_bitsets
     if nodes.ndim != 1 or not len(nodes):

@@ -23,7 +23,7 @@ from equipoise.datasets.blocks import Block
 from equipoise.datasets.thinning import thin
 
 SAFETY = 1.3
-EFFICIENCY = 0.7  # of each further thread
+_EFFICIENCY = 0.7  # of each further thread
 ENOUGH = 0.8  # of the rounds, for a model on all rows to replace those on the sample
 PROBE_ROWS, PROBE_ROUNDS, USUAL_ROUNDS = 40_000, 10, 200
 
@@ -44,7 +44,7 @@ def expected_seconds(rows: Rows, context: Context, total: int) -> float:
 
 
 def _speed(threads: int) -> float:
-    return 1 + EFFICIENCY * (threads - 1)
+    return 1 + _EFFICIENCY * (threads - 1)
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from equipoise.advisor.splits import Fold
 from equipoise.advisor.treatments._contract import Context, Treatment
 from equipoise.datasets.thinning import thin
 
-FLOOR = 1e-6  # no model is surer than this of a class
-TREES_AT_ONCE = 10
-FIRST_FOLDS = 2  # after so many a bag that disappoints can be ended, also where all could run at once
+_FLOOR = 1e-6  # no model is surer than this of a class
+_TREES_AT_ONCE = 10
+_FIRST_FOLDS = 2  # after so many a bag that disappoints can be ended, also where all could run at once
 
 Run = Callable[[list[Any]], list[Any]]
 
@@ -79,7 +79,7 @@ class FoldModel:
         proba = np.zeros((len(raw), len(self.data_prior)))
         proba[:, np.asarray(self.estimator.classes_, dtype=np.int64)] = raw
         proba = correct_prior(proba, self.trained_prior, self.data_prior)
-        return np.log(np.clip(proba, FLOOR, 1.0))
+        return np.log(np.clip(proba, _FLOOR, 1.0))
 
 
 @dataclass
@@ -193,7 +193,7 @@ def _grow(estimator: Any, X: FloatArray, y: IntArray, deadline: float) -> None:
     if isinstance(estimator, Pipeline):
         forest, X = estimator[-1], estimator[:-1].fit_transform(X, y)
     whole = forest.n_estimators
-    for trees in range(min(TREES_AT_ONCE, whole), whole + TREES_AT_ONCE, TREES_AT_ONCE):
+    for trees in range(min(_TREES_AT_ONCE, whole), whole + _TREES_AT_ONCE, _TREES_AT_ONCE):
         forest.set_params(n_estimators=min(trees, whole), warm_start=True).fit(X, y)
         if time.monotonic() > deadline:
             break
@@ -231,7 +231,7 @@ def fit_bag(
         ``None`` if it was ended before all folds were fitted.
     """
     done: list[tuple[FoldModel, FloatArray, float]] = []
-    at_once = 1 if run is None else len(folds) if keep_going is None else FIRST_FOLDS
+    at_once = 1 if run is None else len(folds) if keep_going is None else _FIRST_FOLDS
 
     def job(number: int) -> FoldJob:
         own = replace(context, seed=derive_seed(context.seed, treatment.name, number) % 2**31)
@@ -250,7 +250,7 @@ def fit_bag(
         at_once = 1 if run is None else len(folds)
     models = [model for model, _, _ in done]
     held_out = np.full((len(rows), rows.n_classes), np.nan)
-    cut_together(models)
+    _cut_together(models)
     for fold, (model, predicted, _) in zip(folds, done, strict=True):
         again = hasattr(model.estimator, "cut")
         held_out[fold.test] = model.log_proba(rows.views[treatment.view][fold.test]) if again else predicted
@@ -258,7 +258,7 @@ def fit_bag(
     return Bag(treatment.name, treatment, dict(settings), models, held_out, seconds)
 
 
-def cut_together(models: Sequence[FoldModel]) -> None:
+def _cut_together(models: Sequence[FoldModel]) -> None:
     """Cut boosted models at the round where the mean of their validation curves is least."""
     curves = [getattr(model.estimator, "curve_", []) for model in models]
     if not all(curves):

@@ -6,7 +6,7 @@ import re
 import time
 
 UNITS = {"": 60.0, "s": 1.0, "m": 60.0, "h": 3600.0}
-KEPT_BACK = 0.06  # of the budget, for what comes after the search
+_KEPT_BACK = 0.06  # of the budget, for what comes after the search
 
 
 def parse_duration(text: str | float) -> float:
@@ -36,7 +36,7 @@ class Budget:
     def __init__(self, seconds: float, started: float | None = None) -> None:
         self.seconds = seconds
         self.started = time.monotonic() if started is None else started
-        self.end = self.started + seconds * (1 - KEPT_BACK)
+        self.end = self.started + seconds * (1 - _KEPT_BACK)
 
     @property
     def left(self) -> float:

@@ -19,8 +19,8 @@ from equipoise.advisor.bags import FoldJob, Rows, Run
 from equipoise.advisor.treatments._boosted import LightGBMTrees
 from equipoise.datasets.blocks import Block
 
-TRIES = 3  # of work that was lost with a worker
-USABLE = 0.75  # of a worker's memory: Dask pauses a worker at 80 %
+_TRIES = 3  # of work that was lost with a worker
+_USABLE = 0.75  # of a worker's memory: Dask pauses a worker at 80 %
 
 
 @contextmanager
@@ -74,7 +74,7 @@ def rows_on_cluster(engine: str, width: int) -> int:
     assert address is not None
     with _client(address) as client:
         workers = client.scheduler_info(n_workers=-1)["workers"].values()
-    free = [USABLE * w["memory_limit"] - w["metrics"]["memory"] for w in workers if w["memory_limit"]]
+    free = [_USABLE * w["memory_limit"] - w["metrics"]["memory"] for w in workers if w["memory_limit"]]
     if len(free) < len(workers):
         return 10**12  # a worker without a limit
     return int(len(free) * max(min(free), 0) / (9 * width + 16))
@@ -179,7 +179,7 @@ def _client(address: str) -> Iterator[Any]:
 def _again_if_lost(attempt: Callable[[], Any], address: str) -> Any:
     """The result of ``attempt``, which is tried again where a worker was lost in the middle."""
     lost = (OSError, CancelledError, distributed().KilledWorker)
-    for _ in range(TRIES - 1):
+    for _ in range(_TRIES - 1):
         try:
             return attempt()
         except lost:
@@ -187,7 +187,7 @@ def _again_if_lost(attempt: Callable[[], Any], address: str) -> Any:
     try:
         return attempt()
     except lost as error:
-        raise EngineError(f"the Dask cluster at {address} failed {TRIES} times: {error}") from error
+        raise EngineError(f"the Dask cluster at {address} failed {_TRIES} times: {error}") from error
 
 
 def _itself(rows: Rows) -> Rows:

@@ -17,9 +17,9 @@ from scipy.special import log_softmax, softmax
 
 from equipoise._core.checks import FloatArray, IntArray
 
-PULL = 8.0  # how many rows' worth of log loss it costs to leave equal weights
-MOST_SHIFT = 1.5  # of a class's log probability, when means are matched to the class shares
-MOST_FITTED = 20_000  # rows of one class on which weights are chosen: a handful of numbers needs no more
+_PULL = 8.0  # how many rows' worth of log loss it costs to leave equal weights
+_MOST_SHIFT = 1.5  # of a class's log probability, when means are matched to the class shares
+_MOST_FITTED = 20_000  # rows of one class on which weights are chosen: a handful of numbers needs no more
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,12 @@ class Stack:
         for _ in range(50):
             mean = weight @ softmax(log_p + shift, axis=1)
             shift += np.log(np.maximum(prior, 1e-12) / np.maximum(mean, 1e-12))
-        shift = np.clip(shift - shift @ prior, -MOST_SHIFT, MOST_SHIFT)
+        shift = np.clip(shift - shift @ prior, -_MOST_SHIFT, _MOST_SHIFT)
         return Stack(self.weights, self.offsets + shift)
 
 
 def fit_stack(
-    members: FloatArray, y: IntArray, weight: FloatArray | None = None, pull: float = PULL
+    members: FloatArray, y: IntArray, weight: FloatArray | None = None, pull: float = _PULL
 ) -> Stack:
     """Weights and offsets of least penalized log loss.
 
@@ -102,7 +102,7 @@ def fit_stack(
 
 
 def held_out_stack(
-    members: FloatArray, y: IntArray, block: IntArray, weight: FloatArray | None = None, pull: float = PULL
+    members: FloatArray, y: IntArray, block: IntArray, weight: FloatArray | None = None, pull: float = _PULL
 ) -> FloatArray:
     """Probabilities of every row by a stack that was fitted to the other blocks."""
     proba = np.empty(members.shape[1:])
@@ -147,12 +147,12 @@ def _thinned(
     """Evenly spaced rows of each class that has very many, each standing for those around it."""
     w = np.ones(len(y)) if weight is None else weight
     counts = np.bincount(y)
-    if counts.max(initial=0) <= MOST_FITTED:
+    if counts.max(initial=0) <= _MOST_FITTED:
         return members, y, w
     taken = []
     for code, count in enumerate(counts):
         rows = np.flatnonzero(y == code)
-        taken.append(rows[np.linspace(0, count - 1, min(count, MOST_FITTED)).astype(int)])
+        taken.append(rows[np.linspace(0, count - 1, min(count, _MOST_FITTED)).astype(int)])
     index = np.sort(np.concatenate(taken))
-    scale = counts / np.minimum(np.maximum(counts, 1), MOST_FITTED)
+    scale = counts / np.minimum(np.maximum(counts, 1), _MOST_FITTED)
     return members[:, index], y[index], w[index] * scale[y[index]]

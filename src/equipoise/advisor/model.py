@@ -36,11 +36,11 @@ from equipoise.datasets.schema import Schema
 from equipoise.metrics import Decision, Wish, judge_decision
 
 FORMAT = 2
-PACKAGES = (
+_PACKAGES = (
     "numpy", "scipy", "scikit-learn", "imbalanced-learn", "pandas", "lightgbm", "catboost", "skops", "torch",
 )  # fmt: skip
 #: Types outside skops' own list of safe ones that the treatments are made of. They hold data only.
-TRUSTED = frozenset({
+_TRUSTED = frozenset({
     "equipoise.datasets.encoding.DateParts",
     "equipoise.datasets.encoding.ScaledNumbers",
     "equipoise.datasets.encoding.TableEncoder",
@@ -61,7 +61,7 @@ TRUSTED = frozenset({
 def versions() -> dict[str, str]:
     """What a model is made with."""
     found = {"python": platform.python_version(), "equipoise": equipoise.__version__}
-    for package in PACKAGES:
+    for package in _PACKAGES:
         try:
             found[package] = version(package)
         except PackageNotFoundError:
@@ -120,7 +120,7 @@ def _advisor_to_json(advisor: Advisor) -> dict[str, Any]:
         "labels": [_plain(label) for label in advisor._labels],
         "data_prior": advisor.data_prior_.tolist(),
         "stack": {"weights": advisor.stack_.weights.tolist(), "offsets": advisor.stack_.offsets.tolist()},
-        "decision": decision_to_json(advisor.decision_),
+        "decision": _decision_to_json(advisor.decision_),
         "verdict": asdict(advisor.verdict_),
         "leaderboard": advisor.leaderboard_.reset_index().to_dict("records"),
         "notes": list(advisor.notes_),
@@ -129,7 +129,7 @@ def _advisor_to_json(advisor: Advisor) -> dict[str, Any]:
     }
 
 
-def decision_to_json(decision: Decision) -> dict[str, Any]:
+def _decision_to_json(decision: Decision) -> dict[str, Any]:
     """A decision as plain values."""
     return {
         "losses": decision.losses.tolist(),
@@ -209,7 +209,7 @@ def load(folder: str | PathLike[str], trusted: Sequence[str] = ()) -> Advisor:
     if data.get("format") != FORMAT:
         raise DamagedFileError(f"{saved.path}/advisor.json has format {data.get('format')!r}, not {FORMAT}")
     with saved.reading("advisor.json"):
-        return _from_json(saved, data, TRUSTED | set(trusted))
+        return _from_json(saved, data, _TRUSTED | set(trusted))
 
 
 def _from_json(saved: SealedFolder, data: dict[str, Any], trusted: frozenset[str] | set[str]) -> Advisor:

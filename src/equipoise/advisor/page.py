@@ -45,8 +45,8 @@ NAMES = {
     "specificity": "specificity", "f1": "F1", "macro_f1": "macro F1", "alerts": "share of alerts",
 }  # fmt: skip
 WEIGHT = "weight in the ensemble"
-MOST_IN_MATRIX = 30
-CONSTANT = {NEVER: "never raise an alert", ALWAYS: "always raise an alert"}
+_MOST_IN_MATRIX = 30
+_CONSTANT = {NEVER: "never raise an alert", ALWAYS: "always raise an alert"}
 
 
 def build_report(
@@ -72,11 +72,11 @@ def build_report(
     return Report(
         f"{table.name}: a decision", sections,
         subtitle=f"{question} {table.n_rows:,} rows, {table.n_classes} classes, imbalance {ratio}.",
-        data=report_data(advisor, table, diagnosis, reasons), footer=f"Equipoise {equipoise.__version__}.",
+        data=_report_data(advisor, table, diagnosis, reasons), footer=f"Equipoise {equipoise.__version__}.",
     )  # fmt: skip
 
 
-def report_data(
+def _report_data(
     advisor: Advisor, table: DataTable, diagnosis: Diagnosis | None, reasons: Reasons | None = None
 ) -> dict[str, Any]:
     """The numbers of the report as plain values."""
@@ -104,7 +104,7 @@ def report_data(
 
 
 def _label(advisor: Advisor, name: str) -> str:
-    return CONSTANT.get(name) or str(advisor.leaderboard_.loc[name, "treatment"])
+    return _CONSTANT.get(name) or str(advisor.leaderboard_.loc[name, "treatment"])
 
 
 def _summary(advisor: Advisor, table: DataTable, diagnosis: Diagnosis | None, out: str) -> Section:
@@ -267,7 +267,10 @@ def _operating(advisor: Advisor, out: str) -> Section:
     blocks += [
         table,
         Row(
-            [reliability_figure(advisor.held_out_, advisor.truth_), confusion_figure(point.confusion, labels)]
+            [
+                _reliability_figure(advisor.held_out_, advisor.truth_),
+                confusion_figure(point.confusion, labels),
+            ]
         ),
     ]
     return Section("Operating point", blocks)
@@ -281,13 +284,13 @@ def _treatments(advisor: Advisor) -> Section:
     rows, stacked = [], ENSEMBLE in board.index
     for name, row in board.iterrows():
         cells = [_two_errors(row, m) for m in metrics]
-        fitted = name not in (ENSEMBLE, *CONSTANT)
+        fitted = name not in (ENSEMBLE, *_CONSTANT)
         own = [row["seconds"], *([row["weight"]] if stacked else [])]
         rows.append([_label(advisor, str(name)), *cells, *(own if fitted else [None] * len(own))])
     columns = ["Treatment", *(NAMES[m] for m in metrics), "seconds", *([WEIGHT] if stacked else [])]
     formats = {NAMES[m]: ".3f" for m in metrics} | {"seconds": ".1f", WEIGHT: ".2f"}
     emphasis = [list(board.index).index(verdict.recommended)]
-    shown = [n for n in board.index if n not in CONSTANT]
+    shown = [n for n in board.index if n not in _CONSTANT]
     ranking = [(_label(advisor, n), _two_errors(board.loc[n], verdict.metric)) for n in shown]
     text = (
         "Every treatment was fitted on the same folds and judged on rows that it did not see, with probabilities "
@@ -345,7 +348,7 @@ def _data(advisor: Advisor, table: DataTable) -> Section:
     return Section("Data", blocks)
 
 
-def reliability_figure(proba: FloatArray, truth: IntArray) -> Figure:
+def _reliability_figure(proba: FloatArray, truth: IntArray) -> Figure:
     """Do events called 30 % probable happen in 30 % of the cases?"""
     curve = reliability_curve(
         truth, proba, n_bins=10, strategy="quantile", labels=list(range(proba.shape[1]))
@@ -375,13 +378,13 @@ def reliability_figure(proba: FloatArray, truth: IntArray) -> Figure:
 def confusion_figure(confusion: IntArray, classes: list[str]) -> Figure:
     """Where the rows of each class go; the smallest of very many classes are taken together."""
     caption = "Rows by true class; the shade is the share of the row's class."
-    if len(classes) > MOST_IN_MATRIX:
+    if len(classes) > _MOST_IN_MATRIX:
         order = np.argsort(-confusion.sum(axis=1), kind="stable")
         place = np.empty(len(order), dtype=np.int64)
-        place[order] = np.minimum(np.arange(len(order)), MOST_IN_MATRIX - 1)
-        folded = np.zeros((MOST_IN_MATRIX, MOST_IN_MATRIX), dtype=np.int64)
+        place[order] = np.minimum(np.arange(len(order)), _MOST_IN_MATRIX - 1)
+        folded = np.zeros((_MOST_IN_MATRIX, _MOST_IN_MATRIX), dtype=np.int64)
         np.add.at(folded, (place[:, None], place[None, :]), confusion)
-        kept = [classes[code] for code in order[: MOST_IN_MATRIX - 1]]
+        kept = [classes[code] for code in order[: _MOST_IN_MATRIX - 1]]
         confusion, classes = folded, [*kept, f"{len(order) - len(kept)} smaller classes"]
         caption += f" The {len(order) - len(kept)} classes with the fewest rows are one row and one column."
     labels, few = plain_labels(classes), len(classes) <= 15

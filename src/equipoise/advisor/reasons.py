@@ -21,17 +21,17 @@ from equipoise._core.random import as_generator, derive_seed
 from equipoise.advisor._advisor import Advisor
 from equipoise.advisor._held_out import HeldOutModel, RowSample, column_of, joined, with_values
 
-MOST_ROWS, FEWEST_ROWS, MOST_SHUFFLES = 2_000, 100, 5
+MOST_ROWS, _FEWEST_ROWS, MOST_SHUFFLES = 2_000, 100, 5
 ROWS_AT_ONCE = 20_000
-SHOWN_EFFECTS, SHOWN_ERRORS, SHOWN_REASONS = 4, 5, 3
+_SHOWN_EFFECTS, _SHOWN_ERRORS, SHOWN_REASONS = 4, 5, 3
 MOST_ASKED = 10  # columns that a row's reasons are sought in
-WORTH_NAMING = 0.01  # of a probability
+_WORTH_NAMING = 0.01  # of a probability
 DONORS, ORDERS = 10, 4  # other rows whose values stand for what is typical, and orders of exchanging columns
-SLICED_COLUMNS, PAIRED_COLUMNS, SMALLEST_SLICE, MOST_SLICES = 12, 6, 30, 5
+_SLICED_COLUMNS, _PAIRED_COLUMNS, _SMALLEST_SLICE, MOST_SLICES = 12, 6, 30, 5
 DRAWS, MATERIAL = 400, 1.2  # draws of the null, and how many times the expected loss is worth a word
 
 
-CHI_SQUARE_MEDIAN = 0.4549
+_CHI_SQUARE_MEDIAN = 0.4549
 
 
 @dataclass(frozen=True)
@@ -142,10 +142,10 @@ def find_reasons(advisor: Advisor, seconds: float, seed: int = 0) -> Reasons:
         else:
             skipped.append("The search for groups of rows with more errors was left out for lack of time.")
         columns = [item.column for item in found.importance if item.low > 0]
-        found = replace(found, effects=partial_effects(model, sample, columns[:SHOWN_EFFECTS], asked, end))
+        found = replace(found, effects=_partial_effects(model, sample, columns[:_SHOWN_EFFECTS], asked, end))
         useful = [item.column for item in found.importance if item.value > 0]
         if useful and chosen and time.monotonic() < end:
-            found = replace(found, errors=row_reasons(model, sample, chosen, useful[:MOST_ASKED], seed))
+            found = replace(found, errors=_row_reasons(model, sample, chosen, useful[:MOST_ASKED], seed))
         elif useful and chosen:
             skipped.append("The reasons for single rows were left out for lack of time.")
     except Exception as error:  # a finished search must not be lost for want of its reasons
@@ -166,7 +166,7 @@ def permutation_importance(
     model.proba(sample.X, sample.block)
     a_row = (time.monotonic() - started) / len(sample)
     affordable = int(seconds / (a_row * len(names)))
-    if affordable < min(FEWEST_ROWS, len(sample)):
+    if affordable < min(_FEWEST_ROWS, len(sample)):
         return None
     sample = sample.fewer(affordable, seed)
     rng = as_generator(derive_seed(seed, "shuffles"))
@@ -203,7 +203,7 @@ def _losses(proba: FloatArray, y: IntArray) -> FloatArray:
     return -np.log(np.maximum(proba[np.arange(len(y)), y], 1e-12))
 
 
-def partial_effects(
+def _partial_effects(
     model: HeldOutModel, sample: RowSample, columns: list[str], asked: int, end: float, rows: int = 300
 ) -> list[Effect]:
     """The mean probability of a class over a grid of each column's values."""
@@ -234,7 +234,7 @@ def worst_errors(advisor: Advisor, asked: int) -> list[WorstError]:
     whole = len(table) == table.n_rows
     for kind in (y == asked, y != asked):
         wrong = np.flatnonzero(kind & (called != y))
-        order = wrong[np.argsort(proba[wrong, y[wrong]], kind="stable")][:SHOWN_ERRORS]
+        order = wrong[np.argsort(proba[wrong, y[wrong]], kind="stable")][:_SHOWN_ERRORS]
         for i in order:
             row = int(advisor.judged_[i])
             name = table.ids[row] if table.ids is not None else row if whole else None
@@ -246,7 +246,7 @@ def worst_errors(advisor: Advisor, asked: int) -> list[WorstError]:
     return found
 
 
-def row_reasons(
+def _row_reasons(
     model: HeldOutModel, sample: RowSample, errors: list[WorstError], columns: list[str], seed: int
 ) -> list[WorstError]:
     """The columns whose values lower the probability of the true class, the strongest first."""
@@ -255,7 +255,7 @@ def row_reasons(
     probability, shares = shapley_values(model, sample, errors, places, seed)
     explained = []
     for number, (error, lowered) in enumerate(zip(errors, -shares, strict=True)):
-        order = [i for i in np.argsort(-lowered, kind="stable") if lowered[i] > WORTH_NAMING][:SHOWN_REASONS]
+        order = [i for i in np.argsort(-lowered, kind="stable") if lowered[i] > _WORTH_NAMING][:SHOWN_REASONS]
         reasons = [RowReason(columns[i], column_of(own, places[i])[number], float(lowered[i])) for i in order]
         explained.append(replace(error, probability=float(probability[number]), reasons=reasons))
     return explained
@@ -322,7 +322,7 @@ def bad_slices(advisor: Advisor, order: list[str], seed: int, most: int = 5_000)
     limit = np.quantile([tested(np.minimum(y, last)).max() for y in drawn], 0.95)
     z = tested(sample.y)
     z /= max(
-        1.0, float(np.sqrt(np.median(z**2) / CHI_SQUARE_MEDIAN))
+        1.0, float(np.sqrt(np.median(z**2) / _CHI_SQUARE_MEDIAN))
     )  # probabilities have errors of their own
     found: list[Slice] = []
     taken = np.zeros(len(sample), dtype=bool)
@@ -343,7 +343,7 @@ def bad_slices(advisor: Advisor, order: list[str], seed: int, most: int = 5_000)
 def _candidates(sample: RowSample, order: list[str]) -> tuple[list[tuple[tuple[str, str], ...]], FloatArray]:
     """Descriptions of the groups, and for each row and group whether it belongs to it."""
     names = sample.table.schema.names
-    wanted = list(order or names)[:SLICED_COLUMNS]
+    wanted = list(order or names)[:_SLICED_COLUMNS]
     bins = {name: _bins(sample, names.index(name)) for name in wanted}
     groups: list[tuple[tuple[str, str], ...]] = []
     members = []
@@ -351,12 +351,12 @@ def _candidates(sample: RowSample, order: list[str]) -> tuple[list[tuple[tuple[s
         for text, inside in bins[name].items():
             groups.append(((name, text),))
             members.append(inside)
-    for a, b in combinations(wanted[:PAIRED_COLUMNS], 2):
+    for a, b in combinations(wanted[:_PAIRED_COLUMNS], 2):
         for left, one in bins[a].items():
             for right, other in bins[b].items():
                 groups.append(((a, left), (b, right)))
                 members.append(one & other)
-    enough = [i for i, m in enumerate(members) if SMALLEST_SLICE <= m.sum() <= 0.9 * len(sample)]
+    enough = [i for i, m in enumerate(members) if _SMALLEST_SLICE <= m.sum() <= 0.9 * len(sample)]
     matrix = np.array([members[i] for i in enough], dtype=np.float64).reshape(len(enough), len(sample)).T
     return [groups[i] for i in enough], matrix
 

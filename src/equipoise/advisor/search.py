@@ -29,10 +29,10 @@ PROBE_ROWS = 2_000  # a table of more than twice as many is timed on a sample fi
 PROBE_ROUNDS, USUAL_ROUNDS = 15, 150
 SAFETY = 1.25
 TOO_SHORT = "the budget is too short"
-MOST_REPEATS = 4
-TUNED_KEPT = 3  # settings of one treatment that may join the ensemble beside its defaults
+_MOST_REPEATS = 4
+_TUNED_KEPT = 3  # settings of one treatment that may join the ensemble beside its defaults
 
-MakeFolds = Callable[[int], list[Fold]]
+_MakeFolds = Callable[[int], list[Fold]]
 
 
 @dataclass
@@ -71,7 +71,7 @@ def search(
     rows: Rows,
     treatments: Sequence[Treatment],
     context: Context,
-    make_folds: MakeFolds,
+    make_folds: _MakeFolds,
     budget: Budget,
     *,
     trials: int | None = None,
@@ -184,7 +184,7 @@ def _probed_seconds(
 
 
 def _improve(
-    found: Found, rows: Rows, context: Context, make_folds: MakeFolds, budget: Budget, trials: int | None,
+    found: Found, rows: Rows, context: Context, make_folds: _MakeFolds, budget: Budget, trials: int | None,
     run: Any, told: Callable[[str], None],
 ) -> None:  # fmt: skip
     """Repeats of the useful bags and better settings, by turns, while there is time."""
@@ -199,7 +199,7 @@ def _improve(
         members = np.stack([b.held_out[judged] for b in found.bags])
         weight = None if rows.weight is None else rows.weight[judged]
         useful = [found.bags[i] for i in keep_useful(names, members, rows.y[judged], weight)]
-        repeatable = [b for b in useful if b in affordable and b.repeats < MOST_REPEATS]
+        repeatable = [b for b in useful if b in affordable and b.repeats < _MOST_REPEATS]
         found.trials += 1
         turn += 1
         if repeatable and (turn % 2 or tuner is None):
@@ -213,7 +213,7 @@ def _improve(
 
 
 def _repeat(
-    found: Found, bag: Bag, rows: Rows, context: Context, make_folds: MakeFolds, budget: Budget, run: Any
+    found: Found, bag: Bag, rows: Rows, context: Context, make_folds: _MakeFolds, budget: Budget, run: Any
 ) -> None:
     folds = make_folds(bag.repeats)
     own = replace(context, seed=derive_seed(context.seed, "repeat", bag.repeats) % 2**31)
@@ -284,6 +284,6 @@ class _Tuner:
         family = [b for b in self.found.bags if b.treatment.name == tuned.treatment.name and "#" in b.name]
         tuned.name = f"{tuned.treatment.name}#{len(self.first_losses[tuned.treatment.name])}"
         self.found.bags.append(tuned)
-        if len(family) >= TUNED_KEPT:
+        if len(family) >= _TUNED_KEPT:
             worst = max([*family, tuned], key=lambda b: self.rows.log_loss(b.held_out[judged], judged))
             self.found.bags.remove(worst)

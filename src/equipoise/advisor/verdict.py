@@ -17,9 +17,9 @@ from equipoise.metrics.wishes import RowCosts
 
 ENSEMBLE = "ensemble"
 ALWAYS, NEVER = "always-positive", "never-positive"
-SMALLER_IS_BETTER = frozenset({"cost", "brier", "log_loss"})
-TIE = 5e-4  # a difference of the deciding figure that nobody would pay for
-LEVEL = 1.01  # a tie has level probabilities too: the log loss is at most so many times the best one's
+_SMALLER_IS_BETTER = frozenset({"cost", "brier", "log_loss"})
+_TIE = 5e-4  # a difference of the deciding figure that nobody would pay for
+_LEVEL = 1.01  # a tie has level probabilities too: the log loss is at most so many times the best one's
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class HeldOut:
         return decision, decision.codes(corrected, self.row_costs)
 
 
-def mean_average_precision(y: IntArray, proba: FloatArray, weight: FloatArray | None = None) -> float:
+def _mean_average_precision(y: IntArray, proba: FloatArray, weight: FloatArray | None = None) -> float:
     """Average precision of the positive class, or the mean over the classes that occur."""
     if proba.shape[1] == 2:
         return (
@@ -66,7 +66,7 @@ def mean_average_precision(y: IntArray, proba: FloatArray, weight: FloatArray | 
     )
 
 
-def score_rows(
+def _score_rows(
     proba: FloatArray, calls: IntArray, decision: Decision, rows: HeldOut, chosen: IntArray | None = None
 ) -> dict[str, float]:
     """Figures of held-out probabilities and calls, over all rows or the ``chosen`` ones."""
@@ -76,7 +76,7 @@ def score_rows(
     squares = ((p - hot) ** 2).sum(axis=1) / (2 if p.shape[1] == 2 else 1)
     found = {
         "balanced_accuracy": float(np.mean([np.mean(called[y == c] == c) for c in np.unique(y)])),
-        "average_precision": mean_average_precision(y, p, w),
+        "average_precision": _mean_average_precision(y, p, w),
         "brier": float(np.average(squares, weights=w)),
         "log_loss": float(np.average(-np.log(np.clip(p[np.arange(len(y)), y], 1e-15, 1)), weights=w)),
     }
@@ -114,7 +114,7 @@ class Verdict:
     high: float = 0.0
 
 
-def deciding_metric(wish: Wish) -> str:
+def _deciding_metric(wish: Wish) -> str:
     """The figure by which treatments are compared: the wish's own, or the ranking behind it."""
     return {"cost": "cost", "balanced_accuracy": "balanced_accuracy"}.get(wish.objective, "average_precision")
 
@@ -134,7 +134,7 @@ def make_leaderboard(
     The value of a figure is that of all held-out rows together, and its standard error comes from the folds, whose
     scores vary together because they share training rows: (1/J + 1/(J − 1))·s² for J folds (Nadeau & Bengio 2003).
     """
-    metric = deciding_metric(wish)
+    metric = _deciding_metric(wish)
     records, by_fold = [], {}
     blocks = [np.flatnonzero(rows.block == b) for b in np.unique(rows.block)]
     constant = _constant_answers(rows) if len(rows.data_prior) == 2 else {}
@@ -144,8 +144,8 @@ def make_leaderboard(
             decision = Decision.at_threshold(float(name == NEVER), rows.data_prior, wish)
         else:
             decision, calls = rows.calls(proba, wish, prior)
-        total = score_rows(proba, calls, decision, rows)
-        folds = pd.DataFrame([score_rows(proba, calls, decision, rows, b) for b in blocks if len(b)])
+        total = _score_rows(proba, calls, decision, rows)
+        folds = pd.DataFrame([_score_rows(proba, calls, decision, rows, b) for b in blocks if len(b)])
         by_fold[name] = folds[metric].to_numpy()
         spread = folds.std(ddof=1) if len(folds) > 1 else folds.iloc[0] * np.nan
         error = spread * np.sqrt(1 / len(folds) + 1 / max(len(folds) - 1, 1))
@@ -158,7 +158,7 @@ def make_leaderboard(
         )  # fmt: skip
     board = pd.DataFrame(records).set_index("name")
     verdict = _judge(board, by_fold, metric, simplicity, list(predictions))
-    real = board.loc[list(predictions)].sort_values(metric, ascending=metric in SMALLER_IS_BETTER)
+    real = board.loc[list(predictions)].sort_values(metric, ascending=metric in _SMALLER_IS_BETTER)
     return pd.concat([real, board.loc[list(constant)]]), verdict
 
 
@@ -174,7 +174,7 @@ def _judge(
     simplicity: Mapping[str, int],
     names: list[str],
 ) -> Verdict:
-    sign = -1.0 if metric in SMALLER_IS_BETTER else 1.0
+    sign = -1.0 if metric in _SMALLER_IS_BETTER else 1.0
     values = sign * board.loc[names, metric]
     best = str(values.idxmax())
     sure = 1 - 0.05 / max(len(names) - 1, 1)  # the highest of many may owe its place to luck
@@ -187,7 +187,7 @@ def _judge(
         return Verdict(best, metric)
     difference = float(values[best] - values[simple])
     loss = board["log_loss"]
-    if abs(difference) <= TIE and loss[simple] <= LEVEL * loss[best]:
+    if abs(difference) <= _TIE and loss[simple] <= _LEVEL * loss[best]:
         return Verdict(simple, metric)
     low, high = _paired(sign, by_fold, best, simple, 0.975)
     middle = (low + high) / 2

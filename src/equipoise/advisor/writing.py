@@ -14,8 +14,8 @@ from equipoise.advisor.model import save_advisor
 from equipoise.datasets import DataTable
 from equipoise.diagnosis import Diagnosis, diagnose
 
-FOR_DIAGNOSIS, FOR_REASONS = 0.15, 0.08  # shares of the budget
-FOR_WRITING = 4.0  # seconds of a processor that nobody else uses
+_FOR_DIAGNOSIS, FOR_REASONS = 0.15, 0.08  # shares of the budget
+_FOR_WRITING = 4.0  # seconds of a processor that nobody else uses
 
 
 def write_report(
@@ -38,10 +38,10 @@ def write_report(
     -------
     dict of str to Path
     """
-    diagnosis = diagnose(table, table.y, seconds=FOR_DIAGNOSIS * budget.seconds)
+    diagnosis = diagnose(table, table.y, seconds=_FOR_DIAGNOSIS * budget.seconds)
     spent = time.monotonic() - budget.started
     pace = max(1.0, spent / max(time.process_time(), 1e-3))  # others may want the processor too
-    kept = min(FOR_WRITING * pace, 0.5 * budget.seconds) + FOR_REASONS * budget.seconds
+    kept = min(_FOR_WRITING * pace, 0.5 * budget.seconds) + FOR_REASONS * budget.seconds
     left = max(budget.seconds - spent - kept, 0.2 * budget.seconds)
     advisor.set_params(budget=left)
     with warnings.catch_warnings():

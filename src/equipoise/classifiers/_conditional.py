@@ -121,7 +121,7 @@ def tuning_to_dict(tuning: Tuning, positive: Any) -> dict[str, Any]:
     return {
         "params": tuning.params,
         "value": tuning.value,
-        "decision": None if decision is None else decision_to_dict(decision),
+        "decision": None if decision is None else _decision_to_dict(decision),
         "prior": tuning.prior,
         "positive": np.asarray(positive).tolist(),
         "table": {name: tuning.table[name].tolist() for name in tuning.table},
@@ -131,11 +131,11 @@ def tuning_to_dict(tuning: Tuning, positive: Any) -> dict[str, Any]:
 def tuning_from_dict(saved: dict[str, Any], classes: npt.NDArray[Any]) -> tuple[Tuning, Any]:
     values = dict(saved)
     positive = classes[classes.tolist().index(values.pop("positive"))]
-    decision = None if values["decision"] is None else decision_from_dict(values["decision"])
+    decision = None if values["decision"] is None else _decision_from_dict(values["decision"])
     return Tuning(**{**values, "decision": decision, "table": pd.DataFrame(values["table"])}), positive
 
 
-def decision_to_dict(decision: Decision) -> dict[str, Any]:
+def _decision_to_dict(decision: Decision) -> dict[str, Any]:
     return {
         "losses": decision.losses.tolist(),
         "prior": decision.prior.tolist(),
@@ -143,7 +143,7 @@ def decision_to_dict(decision: Decision) -> dict[str, Any]:
     }
 
 
-def decision_from_dict(saved: dict[str, Any]) -> Decision:
+def _decision_from_dict(saved: dict[str, Any]) -> Decision:
     wish = dict(saved["wish"])
     if isinstance(wish["cost"], list):
         wish["cost"] = tuple(map(tuple, wish["cost"]))

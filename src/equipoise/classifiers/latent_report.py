@@ -27,16 +27,16 @@ from equipoise.theory.mixing import (
 if TYPE_CHECKING:
     from equipoise.classifiers.autoencoder import AutoencoderClassifier
 
-ROWS_OF_A_CLASS = 300  # for separability and the picture
+_ROWS_OF_A_CLASS = 300  # for separability and the picture
 DRAWS = 2000  # mixes a class
-RESAMPLES = 200  # of a class, for the variance of its risk
+_RESAMPLES = 200  # of a class, for the variance of its risk
 
 
-def preservation_table(
+def _preservation_table(
     clf: AutoencoderClassifier, z: FloatArray, codes: IntArray, rng: np.random.Generator
 ) -> pd.DataFrame:
     """A row per class: its latents on its side, its mixes that keep its class, and a plane that parts it off."""
-    picked = [_at_most(np.flatnonzero(codes == code), ROWS_OF_A_CLASS, rng) for code in np.unique(codes)]
+    picked = [_at_most(np.flatnonzero(codes == code), _ROWS_OF_A_CLASS, rng) for code in np.unique(codes)]
     some = np.concatenate(picked)
     rows = []
     for code, separable in zip(np.unique(codes), separable_classes(z[some], codes[some]), strict=True):
@@ -54,7 +54,7 @@ def preservation_table(
     return pd.DataFrame(rows)
 
 
-def variance_table(
+def _variance_table(
     clf: AutoencoderClassifier, z: FloatArray, codes: IntArray, rng: np.random.Generator
 ) -> pd.DataFrame:
     """The risk's variance and bias under the fitted mixing, a class; and Prop 2's condition for one mix's loss."""
@@ -68,8 +68,8 @@ def variance_table(
             z[members],
             partial(_weights, clf, code=int(code), rng=rng),
             n_mixed=clf.n_mixed,
-            n_rows=min(len(members), ROWS_OF_A_CLASS),
-            n_resamples=RESAMPLES,
+            n_rows=min(len(members), _ROWS_OF_A_CLASS),
+            n_resamples=_RESAMPLES,
             random_state=rng,
         )
         low, high = found.ratio_interval()
@@ -90,7 +90,7 @@ def variance_table(
     return pd.DataFrame(rows)
 
 
-def lipschitz_table(
+def _lipschitz_table(
     clf: AutoencoderClassifier, z: FloatArray, codes: IntArray, rng: np.random.Generator
 ) -> tuple[pd.DataFrame, float]:
     """Prop 4 on as many unit latents as keep XXᵀ regular: the bound, and ‖w_α‖ itself, for some α."""
@@ -127,11 +127,11 @@ def latent_report(
     z = clf.latents(X)
     if len(z) != len(codes):
         raise ValueError(f"X and y must have the same length, got {len(z)} and {len(codes)}")
-    preserved = preservation_table(clf, z, codes, rng)
+    preserved = _preservation_table(clf, z, codes, rng)
     spread = scatter(z, codes)
     preserved["within / between scatter"] = spread.within / spread.between
-    variance = variance_table(clf, z, codes, rng)
-    lipschitz, floor = lipschitz_table(clf, z, codes, rng)
+    variance = _variance_table(clf, z, codes, rng)
+    lipschitz, floor = _lipschitz_table(clf, z, codes, rng)
     share = f"{(_decide(clf, z) == codes).mean():.1%}"
     facts = Facts(
         [
@@ -147,7 +147,7 @@ def latent_report(
             [
                 facts,
                 Text(
-                    f"Separability is decided exactly, on at most {ROWS_OF_A_CLASS} rows a class; where a plane "
+                    f"Separability is decided exactly, on at most {_ROWS_OF_A_CLASS} rows a class; where a plane "
                     "parts a class off, every convex mix of it keeps its side (Prop 1)."
                 ),
                 Table.from_frame(
@@ -160,7 +160,7 @@ def latent_report(
         ),
         Section("Variance and bias of the risk", [_risk_note(variance), Table.from_frame(variance)]),
         Section("Lipschitz constant", [_lipschitz_note(floor), Table.from_frame(lipschitz)]),
-        Section("Latent space", [latent_picture(z, codes, clf.classes_, rng)]),
+        Section("Latent space", [_latent_picture(z, codes, clf.classes_, rng)]),
     ]
     return Report(
         "A class-preserving latent space",
@@ -174,11 +174,11 @@ def latent_report(
     )
 
 
-def latent_picture(
+def _latent_picture(
     z: FloatArray, codes: IntArray, classes: npt.NDArray[Any], rng: np.random.Generator
 ) -> Picture:
     """The two leading principal components, at most ``ROWS_OF_A_CLASS`` points per class."""
-    picked = [_at_most(np.flatnonzero(codes == code), ROWS_OF_A_CLASS, rng) for code in np.unique(codes)]
+    picked = [_at_most(np.flatnonzero(codes == code), _ROWS_OF_A_CLASS, rng) for code in np.unique(codes)]
     centered = z - z[np.concatenate(picked)].mean(axis=0)
     axes = np.linalg.svd(centered[np.concatenate(picked)], full_matrices=False)[2][:2]
     figure, panel = new_axes(6.4, 4.8)
@@ -199,9 +199,9 @@ def _risk_note(variance: pd.DataFrame) -> Note:
     more = int((variance["ratio, low"] > 1).sum())
     less = int((variance["ratio, high"] < 1).sum())
     return Note(
-        f"The risk of a class is resampled {RESAMPLES} times and mixed as in training, so mixes share parents. The "
-        f"variance ratio (with mixing over without, 95 % interval) is above 1 in {more} and below 1 in {less} of "
-        f"{len(variance)} classes. Mixed losses are smaller than real ones (the loss is convex): the bias does "
+        f"The risk of a class is resampled {_RESAMPLES} times and mixed as in training, so mixes share parents. "
+        f"The variance ratio (with mixing over without, 95 % interval) is above 1 in {more} and below 1 in {less} "
+        f"of {len(variance)} classes. Mixed losses are smaller than real ones (the loss is convex): the bias does "
         "not vanish with more rows, and a squared error ratio above 1 says that the mixed risk is the worse "
         "estimate of the risk. Proposition 2's condition, mean ‖α‖² ≤ largest ‖α‖², is about the loss of a "
         "single mix and promises nothing for the risk.",

@@ -37,7 +37,7 @@ def save_classifier(classifier: Any, folder: str | os.PathLike[str]) -> None:
         "kind": type(classifier).__name__,
         "params": params,
         "left_out": left_out,
-        "classes": labels_to_json(classifier.classes_),
+        "classes": _labels_to_json(classifier.classes_),
         "preparation": classifier.preparation_.to_dict(),
         "n_features_in": classifier.n_features_in_,
         "feature_names_in": list(getattr(classifier, "feature_names_in_", [])),
@@ -72,7 +72,7 @@ def check_kind(saved: SealedFolder, state: Any, kind: str) -> None:
 
 def _rebuild(cls: type[C], state: dict[str, Any], params: dict[str, Any]) -> C:
     classifier: Any = cls(**{**state["params"], **params})
-    classifier.classes_ = labels_from_json(state["classes"])
+    classifier.classes_ = _labels_from_json(state["classes"])
     classifier.preparation_ = Preparation.from_dict(state["preparation"])
     classifier.n_features_in_ = check_integer("n_features_in", state["n_features_in"], low=1)
     if state["feature_names_in"]:
@@ -116,10 +116,10 @@ def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, (bool, int, float, str))
 
 
-def labels_to_json(classes: npt.NDArray[Any]) -> dict[str, Any]:
+def _labels_to_json(classes: npt.NDArray[Any]) -> dict[str, Any]:
     """Labels with their type: numbers, booleans, strings.
 
-    >>> labels_from_json(labels_to_json(np.array([True, False])))
+    >>> _labels_from_json(_labels_to_json(np.array([True, False])))
     array([ True, False])
     """
     values = classes.tolist()
@@ -128,5 +128,5 @@ def labels_to_json(classes: npt.NDArray[Any]) -> dict[str, Any]:
     return {"dtype": classes.dtype.str if classes.dtype != object else "object", "values": values}
 
 
-def labels_from_json(saved: dict[str, Any]) -> npt.NDArray[Any]:
+def _labels_from_json(saved: dict[str, Any]) -> npt.NDArray[Any]:
     return np.array(saved["values"], dtype=object if saved["dtype"] == "object" else saved["dtype"])

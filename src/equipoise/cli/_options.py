@@ -23,11 +23,11 @@ class InputPath(str):
 
 def leaves(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
     """The parsers that end a command line: the parser itself, or those of all its subcommands."""
-    found = [leaf for subparser in subcommands(parser).values() for leaf in leaves(subparser)]
+    found = [leaf for subparser in _subcommands(parser).values() for leaf in leaves(subparser)]
     return found or [parser]
 
 
-def subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+def _subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
     """The subcommands of a parser, by name."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
@@ -67,10 +67,10 @@ def with_config(parser: argparse.ArgumentParser, argv: Sequence[str]) -> list[st
     finder.add_argument("--config")
     config = finder.parse_known_args(list(argv))[0].config
     depth = 0
-    while depth < len(argv) and argv[depth] in subcommands(parser):
-        parser = subcommands(parser)[argv[depth]]
+    while depth < len(argv) and argv[depth] in _subcommands(parser):
+        parser = _subcommands(parser)[argv[depth]]
         depth += 1
-    if config is None or subcommands(parser):
+    if config is None or _subcommands(parser):
         return list(argv)
     words = [
         word for key, value in read_toml(config).items() for word in _words(parser, config, key, value, argv)

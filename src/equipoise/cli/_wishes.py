@@ -34,15 +34,15 @@ def add_wishes(parser: argparse.ArgumentParser) -> None:
 def read_wishes(args: argparse.Namespace) -> dict[str, Any]:
     """The wish's options as keywords of `Advisor`; empty if none was given."""
     wishes = {name: getattr(args, name) for name in ("recall", "precision", "alerts", "beta")}
-    wishes["cost"] = parse_cost(args.cost)
+    wishes["cost"] = _parse_cost(args.cost)
     given = {name: value for name, value in wishes.items() if value is not None}
     return {**given, "confidence": args.confidence} if given else {}
 
 
-def parse_cost(text: str | None) -> Any:
+def _parse_cost(text: str | None) -> Any:
     """``{"fp": …, "fn": …}`` of ``fp=1,fn=20`` or ``fp=5,fn=amount``, or a table of ``0,1;20,0``.
 
-    >>> parse_cost("fp=1,fn=20"), parse_cost("fp=5,fn=amount"), parse_cost("0,1;20,0")
+    >>> _parse_cost("fp=1,fn=20"), _parse_cost("fp=5,fn=amount"), _parse_cost("0,1;20,0")
     ({'fp': 1.0, 'fn': 20.0}, {'fp': 5.0, 'fn': 'amount'}, [[0.0, 1.0], [20.0, 0.0]])
     """
     if text is None:

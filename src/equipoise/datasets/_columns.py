@@ -21,10 +21,10 @@ from equipoise.datasets._parsing import (
 )
 
 MISSING = "(missing)"
-MOSTLY = 0.9  # of the texts must be numbers (or dates) for the others to be stray
-NEAR_UNIQUE = 0.9  # a column with so many different values for its rows names the rows
-FEW_VALUES = 20  # so few different values are categories, even where most of them are numbers
-SENTENCE_WORDS = 3.0  # texts with so many words on average are prose
+_MOSTLY = 0.9  # of the texts must be numbers (or dates) for the others to be stray
+_NEAR_UNIQUE = 0.9  # a column with so many different values for its rows names the rows
+_FEW_VALUES = 20  # so few different values are categories, even where most of them are numbers
+_SENTENCE_WORDS = 3.0  # texts with so many words on average are prose
 _SAMPLED = 1000
 _ID_NAME = re.compile(
     r"(?i)(?:^|[_\s.-])(?:id|ids|no|nr|number|index|idx|key|uuid|guid|row|rowid)$|^unnamed\b|^$"
@@ -91,7 +91,7 @@ def convert_column(column: Column, values: pd.Series[Any]) -> Any:
     return converted
 
 
-def looks_like_id(name: str) -> bool:
+def _looks_like_id(name: str) -> bool:
     """Whether a column's name says that it names rows or persons: ``id``, ``customer_id``, ``orderNo`` …"""
     return bool(_ID_NAME.search(name) or _CAMEL_ID.search(name))
 
@@ -107,20 +107,20 @@ def _all_booleans(present: pd.Series[Any]) -> bool:
 def _kind_of_text(text: pd.Series[Any]) -> tuple[str, str]:
     sample = text.iloc[:: max(1, len(text) // _SAMPLED)]
     form, share = number_form(sample)
-    if share == 1.0 or (share >= MOSTLY and text.nunique() > FEW_VALUES):
+    if share == 1.0 or (share >= _MOSTLY and text.nunique() > _FEW_VALUES):
         return "number", form
     form, share = date_form(sample)
-    if share >= MOSTLY and _are_dates(sample, form):
+    if share >= _MOSTLY and _are_dates(sample, form):
         return "date", form
     words = sample.str.count(r"\S+").mean()
-    if words >= SENTENCE_WORDS and text.nunique() > max(FEW_VALUES, 0.1 * len(text)):
+    if words >= _SENTENCE_WORDS and text.nunique() > max(_FEW_VALUES, 0.1 * len(text)):
         return "text", ""
     return "category", ""
 
 
 def _are_dates(sample: pd.Series[Any], form: str) -> bool:
     """Whether texts that look like dates are dates."""
-    return float(np.isfinite(parse_dates(sample, form)).mean()) >= MOSTLY
+    return float(np.isfinite(parse_dates(sample, form)).mean()) >= _MOSTLY
 
 
 def _reason_to_leave_out(column: Column, values: pd.Series[Any], present: pd.Series[Any]) -> str:
@@ -129,7 +129,7 @@ def _reason_to_leave_out(column: Column, values: pd.Series[Any], present: pd.Ser
         return f"has the same value in every row ({present.iloc[0]!s:.40})"
     if column.kind == "category" and len(present) > 50:
         different = present.nunique()
-        if different > max(50, NEAR_UNIQUE * len(present)):
+        if different > max(50, _NEAR_UNIQUE * len(present)):
             return "has a different text in almost every row, as a name or number of the row has"
     if column.kind == "number" and len(present) > 20 and _names_rows(column.name, present):
         return "numbers the rows"
@@ -144,7 +144,7 @@ def _names_rows(name: str, present: pd.Series[Any]) -> bool:
     ):
         return False
     counts_on = int(present.max()) - int(present.min()) < 1.1 * len(present)
-    return (counts_on or looks_like_id(name)) and bool(present.is_unique)
+    return (counts_on or _looks_like_id(name)) and bool(present.is_unique)
 
 
 def convert_values(column: Column, values: pd.Series[Any]) -> tuple[Any, list[str]]:
@@ -217,7 +217,7 @@ def _remarks(column: Column, present: pd.Series[Any]) -> list[str]:
     if column.kind == "date":
         order = ", the day before the month" if column.form == DAY_FIRST else ""
         return [f"Column {column.name!r} holds dates{order}."]
-    if not looks_like_id(column.name) or column.kind == "text":
+    if not _looks_like_id(column.name) or column.kind == "text":
         return []
     different = int(present.nunique())
     if different < 10 or different > 0.5 * len(present):

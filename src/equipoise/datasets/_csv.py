@@ -14,7 +14,7 @@ import pandas as pd
 from equipoise._core.memory import refuse_if_too_large
 from equipoise.datasets.schema import refuse_duplicates
 
-DELIMITERS = ",;\t|"
+_DELIMITERS = ",;\t|"
 _FIRST_ROWS = 200
 _GAPS = [
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
@@ -101,7 +101,7 @@ def _read_header(path: Path, encoding: str, compression: str | None) -> tuple[st
         raise ValueError(f"{path} has an empty first line: the first line must name the columns")
     if "\x00" in first:
         raise ValueError(f"{path} is not a text table: save it as CSV or Parquet")
-    delimiter = max(DELIMITERS, key=first.count)
+    delimiter = max(_DELIMITERS, key=first.count)
     reader = csv.reader(_lines(path, encoding, compression), delimiter=delimiter, skipinitialspace=True)
     header = [name.strip() or f"column {i + 1}" for i, name in enumerate(next(reader))]
     refuse_duplicates(header)

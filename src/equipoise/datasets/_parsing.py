@@ -11,7 +11,7 @@ from equipoise._core.checks import FloatArray
 
 DECIMAL_COMMA = "decimal comma"
 DAY_FIRST = "day first"
-DATE_PATTERN = r"\s*(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})(?:[T ].*)?"
+_DATE_PATTERN = r"\s*(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})(?:[T ].*)?"
 
 _MISSING = frozenset(
     ["", "-", "--", ".", "?", "n/a", "n.a.", "na", "nan", "none", "null", "missing", "unknown", "#n/a"]
@@ -72,7 +72,7 @@ def date_form(text: pd.Series[Any]) -> tuple[str, float]:
     fields = text.str.extract(r"^\s*(\d{1,2})([-/.])(\d{1,2})[-/.]\d{2,4}")
     first, second = (pd.to_numeric(fields[i], errors="coerce") for i in (0, 2))
     european = bool((first > 12).any()) or (bool((fields[1] == ".").any()) and not (second > 12).any())
-    return DAY_FIRST if european else "", float(text.str.fullmatch(DATE_PATTERN).mean())
+    return DAY_FIRST if european else "", float(text.str.fullmatch(_DATE_PATTERN).mean())
 
 
 def parse_dates(values: pd.Series[Any], form: str) -> FloatArray:

@@ -35,7 +35,7 @@ class BinaryImageSet:
     minority: tuple[str, ...]
 
 
-BINARY_IMAGE_SETS: Mapping[str, BinaryImageSet] = MappingProxyType(
+_BINARY_IMAGE_SETS: Mapping[str, BinaryImageSet] = MappingProxyType(
     {
         "automobile/truck": BinaryImageSet("cifar10", "cifar10-pair", ("automobile",), ("truck",)),
         "automobile/deer": BinaryImageSet("cifar10", "cifar10-pair", ("automobile",), ("deer",)),
@@ -80,8 +80,8 @@ def load_binary_images(
     Dataset
         The images with codes 0 and 1.
     """
-    known = [key for key, value in BINARY_IMAGE_SETS.items() if value.source.startswith("cifar")]
-    chosen = BINARY_IMAGE_SETS[check_choice("name", name, known)]
+    known = [key for key, value in _BINARY_IMAGE_SETS.items() if value.source.startswith("cifar")]
+    chosen = _BINARY_IMAGE_SETS[check_choice("name", name, known)]
     check_choice("beta", beta, [10, 100, 200])
     load = load_cifar10 if chosen.source == "cifar10" else load_cifar100
     classes = CIFAR10_CLASSES if chosen.source == "cifar10" else CIFAR100_CLASSES
@@ -139,7 +139,7 @@ def find_binary_image_files(
     The melanoma row of Table 12 needs 58,491 pictures of 58,457, and the set's own β is 10.4, not 11.4. The
     counts of the files at hand are used.
     """
-    known = [key for key, value in BINARY_IMAGE_SETS.items() if not value.source.startswith("cifar")]
+    known = [key for key, value in _BINARY_IMAGE_SETS.items() if not value.source.startswith("cifar")]
     check_choice("name", name, known)
     check_choice("beta", beta, [10, 100, 200])
     home = _home(data_home)

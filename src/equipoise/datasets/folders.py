@@ -12,7 +12,7 @@ from equipoise._core.checks import FloatArray
 from equipoise.datasets.table import DataTable
 
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm"}
-LARGEST_SIDE = 32  # pixels a side that tables of pixels are made with
+_LARGEST_SIDE = 32  # pixels a side that tables of pixels are made with
 
 
 def image_files(folder: Path) -> list[Path]:
@@ -55,7 +55,7 @@ def read_images(
     for path in files:
         picture = open_image(path)
         if side is None:
-            side = min(LARGEST_SIDE, max(picture.size))
+            side = min(_LARGEST_SIDE, max(picture.size))
         images.append(picture.resize((side, side), pillow_image().Resampling.BILINEAR))
     if color is None:
         color = any(image.mode == "RGB" for image in images)

@@ -91,7 +91,7 @@ def load_npz(path: PathLike, *needed: str) -> dict[str, npt.NDArray[np.generic]]
     source = Path(path)
     if not source.is_file():
         raise FileNotFoundError(f"no such file: {source}")
-    refuse_if_too_large(source, declared_npz_bytes(source, needed))
+    refuse_if_too_large(source, _declared_npz_bytes(source, needed))
     try:
         with source.open("rb") as file:
             if file.read(6) == np.lib.format.MAGIC_PREFIX:
@@ -107,7 +107,7 @@ def load_npz(path: PathLike, *needed: str) -> dict[str, npt.NDArray[np.generic]]
         raise ValueError(f"{source} is not a readable npz file (cut off or damaged?): {error}") from error
 
 
-def declared_npz_bytes(path: PathLike, names: Collection[str] = ()) -> int:
+def _declared_npz_bytes(path: PathLike, names: Collection[str] = ()) -> int:
     """Bytes that the arrays of an npz file declare in their headers; 0 for a file that is no npz.
 
     Only ``names`` count if any are given.

@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from equipoise._core.checks import FloatArray, IntArray
 from equipoise.datasets.encoding import ScaledNumbers
 
-ORIENTATIONS = 8
-GRIDS = (4, 2, 1)  # cells a side
+_ORIENTATIONS = 8
+_GRIDS = (4, 2, 1)  # cells a side
 PIXELS = 8  # a side of the coarse picture
 _PICTURES_AT_ONCE = 1024
 
@@ -96,10 +96,10 @@ class ImageEncoder(TransformerMixin, BaseEstimator):
 def _describe(pictures: FloatArray) -> FloatArray:
     gray = pictures.mean(axis=3)
     parts = _edges(gray)
-    if min(gray.shape[1:]) >= 4 * GRIDS[0]:
+    if min(gray.shape[1:]) >= 4 * _GRIDS[0]:
         parts += _edges(_shrunk(gray, gray.shape[1] // 2, gray.shape[2] // 2))
     for channel in np.moveaxis(pictures, 3, 0):
-        mean, square = _pooled(channel, GRIDS[0]), _pooled(channel**2, GRIDS[0])
+        mean, square = _pooled(channel, _GRIDS[0]), _pooled(channel**2, _GRIDS[0])
         parts += [mean, np.sqrt(np.maximum(square - mean**2, 0))]
     parts.append(_shrunk(gray, min(PIXELS, gray.shape[1]), min(PIXELS, gray.shape[2])).reshape(len(gray), -1))
     return np.concatenate(parts, axis=1)
@@ -110,20 +110,20 @@ def _edges(gray: FloatArray) -> list[FloatArray]:
     padded = np.pad(gray, ((0, 0), (1, 1), (1, 1)), mode="edge")
     down, right = padded[:, 2:, 1:-1] - padded[:, :-2, 1:-1], padded[:, 1:-1, 2:] - padded[:, 1:-1, :-2]
     strength = np.hypot(down, right)
-    place = np.mod(np.arctan2(down, right), np.pi) * (ORIENTATIONS / np.pi)
+    place = np.mod(np.arctan2(down, right), np.pi) * (_ORIENTATIONS / np.pi)
     lower = np.floor(place)
     share = place - lower
     maps = np.stack(
         [
             strength
             * np.where(
-                lower % ORIENTATIONS == o, 1 - share, np.where((lower + 1) % ORIENTATIONS == o, share, 0)
+                lower % _ORIENTATIONS == o, 1 - share, np.where((lower + 1) % _ORIENTATIONS == o, share, 0)
             )
-            for o in range(ORIENTATIONS)
+            for o in range(_ORIENTATIONS)
         ]
     )
     found = []
-    for cells in GRIDS:
+    for cells in _GRIDS:
         if cells > min(gray.shape[1:]):
             continue
         histogram = np.stack([_pooled(m, cells) for m in maps])  # orientation, picture, cell

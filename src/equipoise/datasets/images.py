@@ -26,7 +26,7 @@ from equipoise.datasets.openml import fetch_image_set
 Pixels = Literal["float32", "uint8"]
 _home = data_home  # the loaders' argument has the same name
 
-FASHION_CLASSES = (
+_FASHION_CLASSES = (
     "T-shirt/top",
     "Trouser",
     "Pullover",
@@ -101,7 +101,7 @@ def load_fashion_mnist(
         The images and their labels.
     """
     return _load_idx_set(
-        "fashion-mnist", FASHION_CLASSES, split, pixels, data_home, download, [DEBIAN_FASHION_MNIST]
+        "fashion-mnist", _FASHION_CLASSES, split, pixels, data_home, download, [DEBIAN_FASHION_MNIST]
     )
 
 

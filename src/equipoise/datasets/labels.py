@@ -9,7 +9,7 @@ import pandas as pd
 
 from equipoise._core.checks import IntArray
 
-MANY_LABELS = 50
+_MANY_LABELS = 50
 
 
 def code_labels(
@@ -90,7 +90,7 @@ def check_target(values: Any, name: str = "y") -> Any:
     if not pd.api.types.is_numeric_dtype(labels.dtype):
         return labels.astype(object).astype(str).to_numpy(dtype=object)
     different = labels.nunique()
-    if different > MANY_LABELS and different > 0.02 * len(labels):
+    if different > _MANY_LABELS and different > 0.02 * len(labels):
         raise ValueError(
             f"the target {name!r} has {different:,} different numbers in {len(labels):,} rows, as in a "
             "regression: cut it into classes first, or name another column"

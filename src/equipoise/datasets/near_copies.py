@@ -15,15 +15,15 @@ from equipoise._core.random import RandomState, as_generator
 from equipoise.datasets.encoding import ScaledNumbers
 from equipoise.datasets.table import DataTable
 
-MOST_SEARCHED = 20_000  # rows in which neighbors are looked for
+_MOST_SEARCHED = 20_000  # rows in which neighbors are looked for
 MOST_ASKED = 1_000  # rows whose neighbors are looked for
 MOST_COMPARED = 5_000  # rows of which all pairs are compared
-NEIGHBORS = 30
+_NEIGHBORS = 30
 GAP = 2.0  # copies are at least so many times nearer than the next row
-LEAST_SHARE = 0.2  # of the rows must have near-copies
-LEAST_EXACT = 0.05  # of the rows must have exact copies
-LEAST_COLUMNS = 3  # with many different values; rows of few and coarse columns are equal by chance
-MANY_VALUES = 0.2  # different values for each row
+_LEAST_SHARE = 0.2  # of the rows must have near-copies
+_LEAST_EXACT = 0.05  # of the rows must have exact copies
+_LEAST_COLUMNS = 3  # with many different values; rows of few and coarse columns are equal by chance
+_MANY_VALUES = 0.2  # different values for each row
 
 
 def find_near_copies(table: DataTable, *, random_state: RandomState = 0) -> IntArray | None:
@@ -58,18 +58,18 @@ def find_near_copies(table: DataTable, *, random_state: RandomState = 0) -> IntA
     """
     check_type("table", table, DataTable)
     X = _numbers(table)
-    if len(X) < 2 * NEIGHBORS or _columns_with_many_values(X) < LEAST_COLUMNS:
+    if len(X) < 2 * _NEIGHBORS or _columns_with_many_values(X) < _LEAST_COLUMNS:
         return None
     rng = as_generator(random_state)
     exact = _exact_copies(X)
     repeated = _share_in_groups(exact)
-    scaler = ScaledNumbers().fit(X[np.sort(rng.permutation(len(X))[:MOST_SEARCHED])])
+    scaler = ScaledNumbers().fit(X[np.sort(rng.permutation(len(X))[:_MOST_SEARCHED])])
     radius = _copy_radius(scaler.transform(_neighborhood(X, scaler, rng)), rng)
     if radius is not None:
         groups = _linked(scaler.transform(X), radius, rng)
-        if _share_in_groups(groups) >= LEAST_SHARE and np.bincount(groups).max() < LEAST_SHARE * len(X):
+        if _share_in_groups(groups) >= _LEAST_SHARE and np.bincount(groups).max() < _LEAST_SHARE * len(X):
             return groups
-    return exact if repeated >= LEAST_EXACT else None
+    return exact if repeated >= _LEAST_EXACT else None
 
 
 def describe_near_copies(table: DataTable, groups: IntArray) -> str:
@@ -111,8 +111,8 @@ def _numbers(table: DataTable) -> npt.NDArray[Any]:
 
 
 def _columns_with_many_values(X: npt.NDArray[Any]) -> int:
-    some = X[:: max(1, len(X) // MOST_SEARCHED)]
-    return sum(len(np.unique(column)) > MANY_VALUES * len(some) for column in some.T)
+    some = X[:: max(1, len(X) // _MOST_SEARCHED)]
+    return sum(len(np.unique(column)) > _MANY_VALUES * len(some) for column in some.T)
 
 
 def _exact_copies(X: npt.NDArray[Any]) -> IntArray:
@@ -131,7 +131,7 @@ def _share_in_groups(groups: IntArray) -> float:
 
 def _neighborhood(X: npt.NDArray[Any], scaler: ScaledNumbers, rng: np.random.Generator) -> npt.NDArray[Any]:
     """All rows of a small table; of a large one the rows around one of them, where its copies must be."""
-    if len(X) <= MOST_SEARCHED:
+    if len(X) <= _MOST_SEARCHED:
         return X
     place = int(rng.integers(len(X)))
     center = scaler.transform(X[place : place + 1])
@@ -139,7 +139,7 @@ def _neighborhood(X: npt.NDArray[Any], scaler: ScaledNumbers, rng: np.random.Gen
     distances = [
         ((scaler.transform(X[i : i + step]) - center) ** 2).sum(axis=1) for i in range(0, len(X), step)
     ]
-    return X[np.sort(np.argpartition(np.concatenate(distances), MOST_SEARCHED)[:MOST_SEARCHED])]
+    return X[np.sort(np.argpartition(np.concatenate(distances), _MOST_SEARCHED)[:_MOST_SEARCHED])]
 
 
 def _copy_radius(Z: FloatArray, rng: np.random.Generator) -> float | None:
@@ -147,17 +147,17 @@ def _copy_radius(Z: FloatArray, rng: np.random.Generator) -> float | None:
     from sklearn.neighbors import NearestNeighbors
 
     asked = Z[rng.permutation(len(Z))[:MOST_ASKED]]
-    distances = NearestNeighbors(n_neighbors=NEIGHBORS + 1).fit(Z).kneighbors(asked)[0][:, 1:]
+    distances = NearestNeighbors(n_neighbors=_NEIGHBORS + 1).fit(Z).kneighbors(asked)[0][:, 1:]
     smallest = 1e-9 * float(np.median(distances[:, -1]))
     if smallest == 0:
         return None
     distances = np.maximum(distances, smallest)
-    near = distances[:, : NEIGHBORS // 2 + 1]
+    near = distances[:, : _NEIGHBORS // 2 + 1]
     ratios = near[:, 1:] / near[:, :-1]
     jump = ratios.argmax(axis=1)
     rows = np.flatnonzero(ratios.max(axis=1) > GAP)
     by_chance = 1 / max(GAP ** _dimension(distances) - 1, 1e-9)
-    if len(rows) < len(asked) * max(LEAST_SHARE, 3 * by_chance):
+    if len(rows) < len(asked) * max(_LEAST_SHARE, 3 * by_chance):
         return None
     inner, outer = near[rows, jump[rows]], near[rows, jump[rows] + 1]
     return float(np.sqrt(np.median(inner) * np.median(outer)))

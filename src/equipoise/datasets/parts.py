@@ -25,7 +25,7 @@ from equipoise.datasets.schema import Schema
 from equipoise.datasets.table import DataTable, aside_columns, build_table
 from equipoise.datasets.thinning import thin
 
-COPIES = 12  # how often a sample is in memory while models are fitted to it, as 8-byte numbers
+_COPIES = 12  # how often a sample is in memory while models are fitted to it, as 8-byte numbers
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 
@@ -108,7 +108,7 @@ def read_parts(
     wanted = [name for name in parts.names if name not in drop]
     codes, classes, notes = _label_codes(parts, str(target), positive)
     labeled = np.flatnonzero(codes >= 0)
-    fitting = memory // (COPIES * 8 * len(wanted))
+    fitting = memory // (_COPIES * 8 * len(wanted))
     chosen = thin(codes, labeled, max(1_000, min(most, fitting)), seed)
     sample = _take(parts, chosen, wanted)
     features = sample[[name for name in wanted if name not in aside]]

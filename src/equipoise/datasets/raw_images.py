@@ -13,7 +13,7 @@ from equipoise.datasets.home import PathLike, data_home, find_file, folders, mis
 from equipoise.datasets.image_files import ImageFiles, find_image_files
 from equipoise.datasets.images import Pixels, image_dataset
 
-HAIR_CLASSES = ("Black_Hair", "Brown_Hair", "Blond_Hair", "Gray_Hair", "Bald")
+_HAIR_CLASSES = ("Black_Hair", "Brown_Hair", "Blond_Hair", "Gray_Hair", "Bald")
 _home = data_home  # the loaders' argument has the same name
 
 
@@ -120,10 +120,10 @@ def find_celeba_hair_files(
         rows[name] = [line.split() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
         pictures = path.parent / "img_align_celeba"
     _, names, *faces = rows["list_attr_celeba.txt"]
-    absent = [name for name in HAIR_CLASSES if name not in names]
+    absent = [name for name in _HAIR_CLASSES if name not in names]
     if absent:
         raise ValueError(f"list_attr_celeba.txt has no attribute {', '.join(absent)}")
-    has = np.array([[face[1 + names.index(name)] == "1" for name in HAIR_CLASSES] for face in faces])
+    has = np.array([[face[1 + names.index(name)] == "1" for name in _HAIR_CLASSES] for face in faces])
     part = dict(rows["list_eval_partition.txt"])
     wanted = "0" if split == "train" else "2"
     kept = [row for row, face in enumerate(faces) if has[row].sum() == 1 and part.get(face[0]) == wanted]

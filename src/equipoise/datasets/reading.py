@@ -22,8 +22,8 @@ from equipoise.datasets.home import load_npz
 from equipoise.datasets.schema import refuse_duplicates
 from equipoise.datasets.table import DataTable, aside_columns, build_table, listed
 
-LABEL_NAMES = ("y", "target", "label", "labels")
-ROW_NAMES = ("X", "x", "data", "images")
+_LABEL_NAMES = ("y", "target", "label", "labels")
+_ROW_NAMES = ("X", "x", "data", "images")
 
 
 def read_table(
@@ -166,7 +166,7 @@ def _read_npz(
     path: Path, target: str | None, positive: Any, group: str | None, time: str | None
 ) -> DataTable:
     arrays = load_npz(path)
-    label = next((k for k in ([target] if target else LABEL_NAMES) if k in arrays), None)
+    label = next((k for k in ([target] if target else _LABEL_NAMES) if k in arrays), None)
     if label is None:
         wanted = repr(target or "y")
         raise ValueError(f"{path} has no array {wanted}; there are {listed(arrays)}: use --target NAME")
@@ -189,7 +189,7 @@ def _rows_of(path: Path, arrays: dict[str, Any], label: str) -> tuple[str, npt.N
     rows = {k: v for k, v in arrays.items() if k != label and v.ndim >= 2 and len(v) == len(arrays[label])}
     if not rows:
         raise ValueError(f"{path} has no array of as many rows as {label!r} has ({len(arrays[label]):,})")
-    name = next((k for k in ROW_NAMES if k in rows), next(iter(rows)))
+    name = next((k for k in _ROW_NAMES if k in rows), next(iter(rows)))
     if rows[name].dtype.kind not in "fiub":
         raise ValueError(f"the array {name!r} in {path} must hold numbers, got {rows[name].dtype}")
     return name, rows[name]

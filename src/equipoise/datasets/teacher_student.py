@@ -135,7 +135,7 @@ class TeacherStudent:
         """Exact, without rejection: S is standard normal but along w⁰, where it is truncated."""
         X = rng.standard_normal((len(y), self.n_features))
         sign = np.where(y == 1, 1.0, -1.0)
-        along = truncated_normal_below(sign * self.bias, rng) * -sign
+        along = _truncated_normal_below(sign * self.bias, rng) * -sign
         X += np.outer(along - self._projection(X), self.weights / np.sqrt(self.n_features))
         return Dataset(X, y, name=name, target_names=_TARGET_NAMES)
 
@@ -166,12 +166,12 @@ def make_teacher_student(n_features: int, *, bias: float, random_state: RandomSt
     return TeacherStudent(as_generator(random_state).standard_normal(n_features), bias)
 
 
-def truncated_normal_below(upper: npt.ArrayLike, rng: np.random.Generator) -> FloatArray:
+def _truncated_normal_below(upper: npt.ArrayLike, rng: np.random.Generator) -> FloatArray:
     """Standard normal draws conditioned to lie below ``upper``, by inversion in the log domain.
 
     Φ⁻¹(u·Φ(upper)) with u uniform on (0, 1]: exact however far in the tail ``upper`` is.
 
-    >>> draws = truncated_normal_below(np.full(1000, -30.0), np.random.default_rng(0))
+    >>> draws = _truncated_normal_below(np.full(1000, -30.0), np.random.default_rng(0))
     >>> bool((draws <= -30).all() and (draws > -31).all())
     True
     """

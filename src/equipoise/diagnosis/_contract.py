@@ -16,7 +16,7 @@ from equipoise.datasets.table import DataTable
 if TYPE_CHECKING:
     from equipoise.report import Block
 
-MOST_CATEGORIES = 10
+_MOST_CATEGORIES = 10
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ class Sample:
             if kind in ("number", "date"):
                 columns.append(standardize(values.to_numpy(dtype=np.float64)[:, None]))
             else:
-                common = values.value_counts().index[:MOST_CATEGORIES]
+                common = values.value_counts().index[:_MOST_CATEGORIES]
                 columns.append((values.to_numpy()[:, None] == common.to_numpy()[None]) / np.sqrt(2.0))
         return np.concatenate(columns, axis=1)
 

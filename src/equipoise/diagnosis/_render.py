@@ -22,7 +22,7 @@ from equipoise.report import (
     scatter,
 )
 
-Rendered = tuple[str, Sequence[Block]]
+_Rendered = tuple[str, Sequence[Block]]
 _POPULATIONS = {
     "tail": "Anomaly-detection imbalance: the rare class is cut off from one population, like its tail. "
     "The threshold then matters more than new points.",
@@ -45,13 +45,13 @@ _THEORY = (
 _TYPE_SHADES = (COLORS["accent"], PALETTE[7], PALETTE[3], COLORS["minority"])
 
 
-def render(name: str, sample: Sample, answer: Answer) -> Rendered:
+def render(name: str, sample: Sample, answer: Answer) -> _Rendered:
     """The sentence and the blocks of a question's answer."""
-    made: Rendered = globals()[f"_{name}"](sample, dict(answer.values), dict(answer.shown))
+    made: _Rendered = globals()[f"_{name}"](sample, dict(answer.values), dict(answer.shown))
     return made
 
 
-def _counts(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> Rendered:
+def _counts(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> _Rendered:
     counts, total = sample.counts, int(sample.counts.sum())
     rare, common = sample.rare, int(counts.argmax())
     low, high = v["share_interval"]
@@ -81,7 +81,7 @@ def _counts(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> Rendere
     return text, [Figure(figure, caption, alt, 300)]
 
 
-def _effective_numbers(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> Rendered:
+def _effective_numbers(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> _Rendered:
     nominal, ratio = sample.counts.max() / sample.counts.min(), v["ratio"]
     text = f"Counting near-copies once, the imbalance is {ratio:.1f} to 1 instead of {nominal:.1f} to 1: "
     if ratio < 0.8 * nominal:
@@ -102,7 +102,7 @@ def _effective_numbers(sample: Sample, v: dict[str, Any], shown: dict[str, Any])
     return text, [Details("Effective numbers", [table])]
 
 
-def _scatter(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> Rendered:
+def _scatter(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> _Rendered:
     factor, asked = v["factor"], shown["asked"]
     words = "farther than" if factor > 1.25 else "less far than" if factor < 0.8 else "about as far as"
     text = (
@@ -120,7 +120,7 @@ def _scatter(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> Render
     return text, [Details("Data scatter", [Table(columns, rows, formats=dict.fromkeys(columns[1:], ".2f"))])]
 
 
-def _map(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> Rendered:
+def _map(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> _Rendered:
     rows, points = shown["rows"], shown["points"]
     y, order = sample.y[rows], np.argsort(-sample.counts, kind="stable")
     traces = []
@@ -147,7 +147,7 @@ def _map(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> Rendered:
     return text, [Figure(figure, caption, "Scatter plot of all classes.", 420)]
 
 
-def _minority_types(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> Rendered:
+def _minority_types(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> _Rendered:
     text = (
         f"Of the {sample.label(sample.rare)} rows {v['safe']:.0%} are safe, {v['borderline']:.0%} borderline, "
         f"{v['rare']:.0%} rare and {v['outlier']:.0%} outliers by their five nearest neighbors. "
@@ -169,7 +169,7 @@ def _minority_types(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) ->
     return text, [Figure(figure, "", alt, 150)]
 
 
-def _overlap(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> Rendered:
+def _overlap(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> _Rendered:
     overlap, worst = v["overlap"], int(np.nanargmax(v["by_class"]))
     text = (
         f"With all classes weighted alike, {overlap:.0%} of the rows lie in a neighborhood of another class; "
@@ -184,7 +184,7 @@ def _overlap(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> Render
     return text, []
 
 
-def _duplicates(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> Rendered:
+def _duplicates(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> _Rendered:
     if v["conflicting_rows"]:
         text = (
             f"{v['conflicting_rows']:,} rows have a twin with another label ({v['conflicts']:,} groups): "
@@ -202,7 +202,7 @@ def _duplicates(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> Ren
     return text, []
 
 
-def _leakage(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> Rendered:
+def _leakage(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> _Rendered:
     found = []
     if v["given_away"]:
         named = ", ".join(f"“{name}”" for name in v["given_away"][:5])
@@ -225,7 +225,7 @@ def _leakage(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> Render
     return " ".join(found), []
 
 
-def _folds(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> Rendered:
+def _folds(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> _Rendered:
     text = (
         f"With 5 folds each test fold has about {v['per_fold']} of {sample.label(sample.rare)}, so that a recall "
         f"moves in steps of {1 / max(v['per_fold'], 1):.2g} there; over all folds a recall of 80% is known to "
@@ -236,7 +236,7 @@ def _folds(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> Rendered
     return text, []
 
 
-def _label_noise(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> Rendered:
+def _label_noise(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> _Rendered:
     number = v["found"]
     if not number:
         return "No label looks wrong to two different models.", []
@@ -256,7 +256,7 @@ def _label_noise(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> Re
     return text, [Details("Rows to look at", [Table(columns, listed, caption, {columns[3]: ".3f"})])]
 
 
-def _learning_curve(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> Rendered:
+def _learning_curve(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> _Rendered:
     low, high = v["gain_interval"]
     text = (
         f"With twice as many {sample.label(sample.rare)} rows a linear model's balanced accuracy would go from "
@@ -285,7 +285,7 @@ def _learning_curve(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) ->
     return text, [Figure(figure, caption, "Learning curve.", 320)]
 
 
-def _population(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> Rendered:
+def _population(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> _Rendered:
     text = f"{_POPULATIONS[v['kind']]} (Evidence {v['evidence']:+.1f} standard errors"
     text += f"; about {v['label_noise']:.1%} of the labels look wrong.)" if v["label_noise"] > 0.002 else ".)"
     position, mine = shown["positions"], shown["mine"]
@@ -302,7 +302,7 @@ def _population(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> Ren
     return text, [Figure(figure, caption, "Histograms of both classes across the boundary.", 280)]
 
 
-def _training_ratio(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> Rendered:
+def _training_ratio(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> _Rendered:
     plan = shown["plan"]
     gains = ", ".join(
         f"{label} {v[way]['gain_at_half']:+.3f} ({low:+.3f} to {high:+.3f})"

@@ -9,7 +9,7 @@ from equipoise.diagnosis._contract import Answer, Sample
 
 ORDER = 0
 QUESTION = "How rare is the rarest class?"
-FEW = 50
+_FEW = 50
 
 
 def share_interval(count: int, total: int, level: float = 0.95) -> tuple[float, float]:
@@ -32,6 +32,6 @@ def ask(sample: Sample) -> Answer:
     reach = float(np.exp(1.96 * np.sqrt(1 / rare + 1 / common)))
     values = {
         "counts": counts, "share": rare / total, "share_interval": share_interval(rare, total),
-        "ratio": ratio, "ratio_interval": (ratio / reach, ratio * reach), "few": rare < FEW,
+        "ratio": ratio, "ratio_interval": (ratio / reach, ratio * reach), "few": rare < _FEW,
     }  # fmt: skip
-    return Answer("warning" if rare < FEW else "note", values)
+    return Answer("warning" if rare < _FEW else "note", values)

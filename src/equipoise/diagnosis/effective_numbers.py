@@ -11,7 +11,7 @@ from equipoise.theory.effective_number import effective_number
 ORDER = 10
 QUESTION = "Do the rows of a class repeat each other?"
 MOST = 3000
-NEAR = 0.1
+_NEAR = 0.1
 
 
 def _distinct_rows(X: FloatArray, rng: np.random.Generator) -> int:
@@ -24,7 +24,7 @@ def _distinct_rows(X: FloatArray, rng: np.random.Generator) -> int:
         return len(X)
     if usual == 0:
         return 1
-    return int(connected_components(radius_neighbors_graph(X, NEAR * usual), directed=False)[0])
+    return int(connected_components(radius_neighbors_graph(X, _NEAR * usual), directed=False)[0])
 
 
 def ask(sample: Sample) -> Answer:

@@ -10,8 +10,8 @@ ORDER = 80
 USUAL_SECONDS = 2
 QUESTION = "Are some labels wrong?"
 MOST = 6000
-LISTED = 20
-FAR = 2.75  # standard deviations below the usual score of a label; 2 finds more and flags 8 % of some clean classes
+_LISTED = 20
+_FAR = 2.75  # deviations below the usual score of a label; 2 finds more but flags 8 % of some clean classes
 SURE = 0.7  # no more confidence than this is asked for, however clear the classes are
 
 
@@ -39,7 +39,7 @@ def outlying(y: np.ndarray, score: np.ndarray) -> np.ndarray:
     for code in np.unique(y):
         mine = y == code
         middle, upper = np.quantile(score[mine], [0.5, 0.9])
-        low[mine] = score[mine] < middle - FAR * (upper - middle) / 1.2816
+        low[mine] = score[mine] < middle - _FAR * (upper - middle) / 1.2816
     return low
 
 
@@ -73,7 +73,7 @@ def ask(sample: Sample) -> Answer:
         "share": rate,
         "by_class": by_class,
     }
-    worst = np.argsort(proba[every, y] + ~found)[: min(LISTED, int(found.sum()))]
+    worst = np.argsort(proba[every, y] + ~found)[: min(_LISTED, int(found.sum()))]
     shown = {"rows": rows[worst], "labels": y[worst], "looks_like": proba[worst].argmax(axis=1),
              "probability": proba[worst, y[worst]]}  # fmt: skip
     level = "good" if not found.any() else "warning" if rare > 0.1 or rate > 0.05 else "note"

@@ -13,8 +13,8 @@ from equipoise.diagnosis.duplicates import row_hashes
 ORDER = 60
 QUESTION = "Does something give the target away?"
 MOST = 50_000
-MOST_TESTED = 300
-GIVEN_AWAY = 0.995
+_MOST_TESTED = 300
+_GIVEN_AWAY = 0.995
 
 
 def _column_auc(values: np.ndarray, target: np.ndarray) -> float:
@@ -46,7 +46,7 @@ def interpolated_share(points: np.ndarray) -> float:
     if len(points) < 12 or points.shape[1] < 3:
         return 0.0
     k = min(11, len(points))
-    distance, near = NearestNeighbors(n_neighbors=k).fit(points).kneighbors(points[:MOST_TESTED])
+    distance, near = NearestNeighbors(n_neighbors=k).fit(points).kneighbors(points[:_MOST_TESTED])
     between = 0
     for i in range(len(near)):
         friends, lengths = near[i], distance[i]
@@ -76,7 +76,7 @@ def ask(sample: Sample) -> Answer:
     values = {
         "best_column": sample.names[order[0]],
         "best_auc": float(scores[order[0]]),
-        "given_away": [sample.names[i] for i in order if scores[i] >= GIVEN_AWAY],
+        "given_away": [sample.names[i] for i in order if scores[i] >= _GIVEN_AWAY],
         "copied_share": copies,
         "copied": copies > 0.2 and copies > 3 * others + 0.05,
         "interpolated_share": between,

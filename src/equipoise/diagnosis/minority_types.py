@@ -9,7 +9,7 @@ from equipoise.diagnosis._contract import Answer, Sample
 ORDER = 40
 QUESTION = "Where do the rare rows lie: safe among their own, or among the others?"
 MOST = 20_000
-TYPES = ("safe", "borderline", "rare", "outlier")
+_TYPES = ("safe", "borderline", "rare", "outlier")
 
 
 def neighbor_types(X: np.ndarray, mine: np.ndarray) -> np.ndarray:
@@ -37,4 +37,4 @@ def ask(sample: Sample) -> Answer:
     kinds = neighbor_types(sample.encoded(rows), mine)
     shares = np.bincount(kinds, minlength=4) / len(kinds)
     level = "warning" if shares[2] + shares[3] > 0.5 else "good" if shares[0] > 0.6 else "note"
-    return Answer(level, dict(zip(TYPES, shares.tolist(), strict=True)))
+    return Answer(level, dict(zip(_TYPES, shares.tolist(), strict=True)))

@@ -10,7 +10,7 @@ from equipoise.theory.effective_number import data_scatter
 ORDER = 20
 QUESTION = "How far does each class spread towards the others?"
 MOST = 5000
-RIDGE = 0.1
+_RIDGE = 0.1
 
 
 def ask(sample: Sample) -> Answer:
@@ -24,7 +24,7 @@ def ask(sample: Sample) -> Answer:
     means = np.array([X[y == c].mean(axis=0) for c in present])
     covariances = [np.cov(X[y == c].T).reshape(X.shape[1], -1) for c in present]
     pooled = sum((y == c).sum() * s for c, s in zip(present, covariances, strict=True)) / len(y)
-    inverse = np.linalg.inv(pooled + RIDGE * np.eye(X.shape[1]))
+    inverse = np.linalg.inv(pooled + _RIDGE * np.eye(X.shape[1]))
     spreads, gaps = [], []
     for i in range(len(present)):
         across, apart = [], []

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from equipoise.report import COLORS, Picture
 from equipoise.report.palette import FONT
 
-CELL, GAP, MARGIN, LINE = 46, 8, 66, 18
+CELL, GAP, _MARGIN, LINE = 46, 8, 66, 18
 ROWS = ("sample", "nearest", "second")
 
 
@@ -39,7 +39,7 @@ def gallery(
     """
     copies = ratio < threshold
     title = title if len(title) <= 60 else f"…{title[-59:]}"
-    width = max(MARGIN + len(samples) * (CELL + GAP), 8 * len(title))
+    width = max(_MARGIN + len(samples) * (CELL + GAP), 8 * len(title))
     height = LINE + 8 + 3 * (CELL + GAP) + 2 * LINE - 6
     top = LINE + 8
     parts = [
@@ -50,7 +50,7 @@ def gallery(
     for row, label in enumerate(ROWS):
         parts.append(f'<text x="0" y="{top + row * (CELL + GAP) + CELL / 2 + 4:g}">{label}</text>')
     for column, images in enumerate(zip(samples, nearest, second, strict=True)):
-        x = MARGIN + column * (CELL + GAP)
+        x = _MARGIN + column * (CELL + GAP)
         for row, image in enumerate(images):
             parts.append(_cell(image, x, top + row * (CELL + GAP), span))
         parts.append(_mark(x, top, float(ratio[column]), bool(copies[column])))

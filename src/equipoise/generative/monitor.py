@@ -22,7 +22,7 @@ from equipoise.training import Callback
 if TYPE_CHECKING:
     from equipoise.training import Run
 
-Assign = Callable[[Tensor], npt.NDArray[np.int64]]
+_Assign = Callable[[Tensor], npt.NDArray[np.int64]]
 
 
 def log_spaced(last: int, per_decade: int = 5, first: int = 1) -> list[int]:
@@ -115,7 +115,7 @@ class MemorizationMonitor(Callback):
         self,
         images: Tensor,
         codes: npt.ArrayLike,
-        assign: Assign,
+        assign: _Assign,
         schedule: NoiseSchedule,
         marks: list[int],
         *,
@@ -209,7 +209,7 @@ class MemorizationMonitor(Callback):
             found.memorized(self.threshold), labels, np.arange(n_classes), random_state=seed
         )
         if self.held_out is not None:
-            table["held_out_error"] = denoising_error(network, *self.held_out, self.schedule, n_classes)
+            table["held_out_error"] = _denoising_error(network, *self.held_out, self.schedule, n_classes)
         for column, distance in zip(("nearest", "second"), found.distance.T, strict=True):
             table[column] = [_mean(distance[labels == code]) for code in range(n_classes)]
         return Look(drawn, labels, found, table)
@@ -304,7 +304,7 @@ def window(table: pd.DataFrame, threshold: float = 1 / 3, slack: float = 0.05) -
 
 
 @torch.inference_mode()
-def denoising_error(
+def _denoising_error(
     network: Any,
     images: Tensor,
     codes: npt.ArrayLike,

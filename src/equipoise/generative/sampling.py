@@ -12,13 +12,13 @@ from equipoise._core.checks import check_in_range
 from equipoise._core.progress import track
 from equipoise.generative.schedule import NoiseSchedule
 
-Denoiser = Callable[..., Tensor]
+_Denoiser = Callable[..., Tensor]
 """``denoiser(x_t, t, labels)`` or ``denoiser(x_t, t)`` predicts the noise."""
 
 
 @torch.inference_mode()
 def sample(
-    denoiser: Denoiser,
+    denoiser: _Denoiser,
     n: int,
     shape: Sequence[int],
     schedule: NoiseSchedule,
@@ -100,7 +100,7 @@ def sample(
 
 
 def _noise(
-    denoiser: Denoiser, x: Tensor, now: Tensor, asked: Tensor | None, guidance: float, null: int | None
+    denoiser: _Denoiser, x: Tensor, now: Tensor, asked: Tensor | None, guidance: float, null: int | None
 ) -> Tensor:
     if asked is None:
         return denoiser(x, now)

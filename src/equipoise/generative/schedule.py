@@ -10,7 +10,7 @@ from torch import Tensor
 
 from equipoise._core.checks import check_fraction, check_integer
 
-MOST_STEPS = 1_000_000
+_MOST_STEPS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class NoiseSchedule:
     def __post_init__(self) -> None:
         check_fraction("first", self.first)
         check_fraction("last", self.last)
-        check_integer("steps", self.steps, low=2, high=MOST_STEPS)
+        check_integer("steps", self.steps, low=2, high=_MOST_STEPS)
 
     @cached_property
     def _table(self) -> Tensor:

@@ -34,7 +34,7 @@ from equipoise.training import TrainingDiverged
 
 Tell = Callable[[str], None]
 
-DEFAULTS: dict[str, Any] = {
+_DEFAULTS: dict[str, Any] = {
     "preset": "small",
     "conditional": False,
     "steps": 5000,
@@ -51,12 +51,12 @@ DEFAULTS: dict[str, Any] = {
     "precision": "32-true",
     "seed": 0,
 }
-BY_PRESET: dict[str, dict[str, Any]] = {
+_BY_PRESET: dict[str, dict[str, Any]] = {
     "tiny": {"lr": 1e-3, "n_samples": 200, "stride": 50},
     "small": {"lr": 5e-4, "n_samples": 200, "stride": 50},
     "paper": {"lr": 1e-4, "n_samples": 500, "stride": None},
 }
-READING = ("size", "classes", "limit", "labels")
+_READING = ("size", "classes", "limit", "labels")
 FEWEST = 8  # images of a class: some to learn, some to hold out, some to tell samples by
 
 
@@ -85,7 +85,7 @@ def start_run(
 ) -> RunFolder:
     """Begin a run in a new folder and train it to the end.
 
-    ``options`` holds what differs from :data:`DEFAULTS` and how to read the images (:data:`READING`). The classes
+    ``options`` holds what differs from the defaults and how to read the images. The classes
     are drawn in ``shares``, as the theory prescribes (``equalize``), or so that those of an earlier run would have
     been memorized together (``equalize_by``, its folder).
     """
@@ -94,7 +94,7 @@ def start_run(
             f"{out} already holds a run: go on with it by --resume, or choose another folder"
         )
     settings = _settings(options)
-    reading = {key: options[key] for key in READING if options.get(key) is not None}
+    reading = {key: options[key] for key in _READING if options.get(key) is not None}
     data = read_labeled_images(source, seed=settings["seed"], **reading)
     _check_data(data, settings["preset"])
     tell(str(data))
@@ -150,7 +150,7 @@ def resume_run(
     for key, now in options.items():
         if now is None or key in ("steps", "labels", "device"):
             continue
-        was = folder.record["reading"].get(key) if key in READING else folder.settings.get(key)
+        was = folder.record["reading"].get(key) if key in _READING else folder.settings.get(key)
         if _plain(now) != was and not (key == "stride" and now == 0 and was is None):
             raise ValueError(
                 f"{out} holds another run: {key.replace('_', '-')} was {was!r}, is {now!r}; choose another folder"
@@ -204,9 +204,9 @@ def look_again(
 
 
 def _settings(options: Mapping[str, Any]) -> dict[str, Any]:
-    given = {key: value for key, value in options.items() if value is not None and key not in READING}
-    preset = check_choice("preset", given.get("preset", DEFAULTS["preset"]), list(PRESETS))
-    settings = {**DEFAULTS, **BY_PRESET[preset], "class_shares": None, **given}
+    given = {key: value for key, value in options.items() if value is not None and key not in _READING}
+    preset = check_choice("preset", given.get("preset", _DEFAULTS["preset"]), list(PRESETS))
+    settings = {**_DEFAULTS, **_BY_PRESET[preset], "class_shares": None, **given}
     if settings["stride"] == 0:  # every reverse step
         settings["stride"] = None
     for key in ("steps", "batch_size", "looks_per_decade"):

@@ -9,7 +9,7 @@ from equipoise._core.checks import check_choice
 from equipoise.losses._statistics import LazyBuffers
 from equipoise.losses.functional.shared import class_rows
 
-FULL_UP_TO = 1 << 22
+_FULL_UP_TO = 1 << 22
 """Numbers that full covariances, and the products with them, may take before ``"auto"`` keeps diagonals."""
 
 _ONE_PRODUCT = 64  # classes up to which one call gives all second moments
@@ -50,7 +50,7 @@ class RunningCovariance(nn.Module):
     ) -> None:
         super().__init__()
         if check_covariance(covariance) == "auto":
-            fits = n_classes * n_features * max(n_classes, n_features) <= FULL_UP_TO
+            fits = n_classes * n_features * max(n_classes, n_features) <= _FULL_UP_TO
             covariance = "full" if fits else "diagonal"
         shape = (n_classes, n_features) + ((n_features,) if covariance == "full" else ())
         like = torch.zeros(()) if like is None else like
@@ -63,10 +63,10 @@ class RunningCovariance(nn.Module):
     def update(self, features: Tensor, target: Tensor) -> None:
         """Merge a batch."""
         with torch.no_grad():
-            merge_batch_(self.count, self.mean, self.sigma, features, target, self.memory)
+            _merge_batch_(self.count, self.mean, self.sigma, features, target, self.memory)
 
 
-def merge_batch_(
+def _merge_batch_(
     count: Tensor, mean: Tensor, sigma: Tensor, features: Tensor, target: Tensor, memory: Tensor | None
 ) -> None:
     """Take a batch into statistics in place: second moments about the old mean add up; then the mean moves.
@@ -109,7 +109,7 @@ def _second_moments(x: Tensor, row: Tensor, size: int) -> Tensor:
         mine = torch.zeros(size, 1, n, dtype=x.dtype, device=x.device).scatter_(0, row.view(1, 1, n), 1.0)
         return ((mine * x.T).reshape(size * d, n) @ x).view(size, d, d)
     moments = x.new_zeros(size, d, d)
-    block = max(1, FULL_UP_TO // d**2)
+    block = max(1, _FULL_UP_TO // d**2)
     for rows, some in zip(torch.split(row, block), torch.split(x, block), strict=True):
         moments.index_add_(0, rows, some.unsqueeze(2) * some.unsqueeze(1))
     return moments
@@ -171,5 +171,5 @@ class KeepsCovariance(LazyBuffers):
             self.count, self.mean, self.sigma = made.count, made.mean, made.sigma
         if gather:
             with torch.no_grad():
-                merge_batch_(self.count, self.mean, self.sigma, features, target, memory)
+                _merge_batch_(self.count, self.mean, self.sigma, features, target, memory)
         return self.sigma

@@ -19,13 +19,15 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-def perturbation_bounds(class_counts: npt.ArrayLike, split: float, bound: float, spread: float) -> FloatArray:
+def _perturbation_bounds(
+    class_counts: npt.ArrayLike, split: float, bound: float, spread: float
+) -> FloatArray:
     """Signed bounds a class: negative (hold back) for the head, positive (augment) for the tail.
 
     With rank c = 1 … C by falling count and τ = split·C, the length is ε + Δε(τ − c)/τ in the head (c < τ)
     and ε + Δε(c − τ)/(C − τ) in the tail (Li et al. 2022). Classes of equal count share their mean rank.
 
-    >>> perturbation_bounds([1000, 100, 10, 1], split=0.5, bound=0.0, spread=2.0)
+    >>> _perturbation_bounds([1000, 100, 10, 1], split=0.5, bound=0.0, spread=2.0)
     array([-1.,  0.,  1.,  2.])
     """
     rank = rankdata(-np.asarray(class_counts), method="average")
@@ -48,7 +50,7 @@ class LPLLoss(Loss):
         frequent: in each batch, classes predicted worse than the average are augmented and the others held
         back; see :func:`~equipoise.losses.functional.prediction_bounds`.
     bound, spread : float
-        ε and Δε, see :func:`perturbation_bounds`.
+        ε and Δε of the paper.
     step_size : float, optional
         α of the paper's repeated steps. By default one step of the bound's whole length, which costs one
         softmax.
@@ -88,7 +90,7 @@ class LPLLoss(Loss):
         if isinstance(self.split, str):
             bounds = np.full(self.class_counts.numel(), self.bound + self.spread)  # the largest they can be
         else:
-            bounds = perturbation_bounds(self.class_counts.numpy(), self.split, self.bound, self.spread)
+            bounds = _perturbation_bounds(self.class_counts.numpy(), self.split, self.bound, self.spread)
         self.steps = None if self.step_size is None else math.ceil(np.abs(bounds).max() / self.step_size)
         self.register_buffer("bounds", torch.as_tensor(bounds, dtype=torch.float32))
 

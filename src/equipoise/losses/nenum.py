@@ -19,7 +19,7 @@ from equipoise.losses.functional.shared import negative_log_likelihood, weighted
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-OFFSETS = ("robust", "focal", "none", "inverse")
+_OFFSETS = ("robust", "focal", "none", "inverse")
 
 
 class NENumLoss(Loss):
@@ -81,7 +81,7 @@ class NENumLoss(Loss):
     ) -> None:
         super().__init__(class_counts, **options)
         self.beta = float(beta)
-        self.offset = check_choice("offset", offset, OFFSETS)
+        self.offset = check_choice("offset", offset, _OFFSETS)
         self.r = float(check_in_range("r", r, 0))
         self.threshold = float(check_fraction("threshold", threshold))
         check_choice("scatter", scatter, [True, False, "auto"])
@@ -136,7 +136,7 @@ class NENumLoss(Loss):
         self.mean_probability.copy_(self.statistics.mean_probability(self.mean_probability))
         if self._head is not None:
             scatter = self.statistics.mean_scatter(self._head).to(self.class_weight)
-            self.class_factor.copy_(scatter_factor(scatter, self.class_weight))
+            self.class_factor.copy_(_scatter_factor(scatter, self.class_weight))
             self._head = None
 
     def implied_prior(self, class_prior: npt.ArrayLike) -> FloatArray:
@@ -146,7 +146,7 @@ class NENumLoss(Loss):
         return f"beta={self.beta}, offset={self.offset!r}, r={self.r}, scatter={self.scatter}"
 
 
-def scatter_factor(mean_scatter: Tensor, class_weight: Tensor) -> Tensor:
+def _scatter_factor(mean_scatter: Tensor, class_weight: Tensor) -> Tensor:
     """DS̄·CB normalized to sum to C; a class without a known scatter takes the mean of the others."""
     known = mean_scatter > 0
     total = torch.where(known, mean_scatter, 0).sum()

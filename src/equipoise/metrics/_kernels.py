@@ -198,7 +198,7 @@ def recall_where(hits: FloatArray, alarms: FloatArray, min_precision: float = 0.
     return np.where(enough, ratio(hits, hits[..., -1:], np.nan), 0.0).max(-1)
 
 
-def on_curve(
+def _on_curve(
     kernel: Callable[..., FloatArray], positive: npt.NDArray[np.bool_], score: FloatArray, **params: Any
 ) -> Statistic:
     """A kernel of hits and false alarms, as a statistic of the weights; the sort is done once."""
@@ -219,7 +219,7 @@ def from_curve(kernel: Callable[..., FloatArray]) -> Callable[..., Statistic]:
         y_true: npt.ArrayLike, y_score: npt.ArrayLike, *, pos_label: Any = None, **params: Any
     ) -> Statistic:
         positive, score, _ = score_input(y_true, y_score, pos_label)
-        return on_curve(kernel, positive, score, **params)
+        return _on_curve(kernel, positive, score, **params)
 
     return prepare
 
@@ -231,7 +231,7 @@ def one_vs_all(kernel: Callable[..., FloatArray]) -> Callable[..., Statistic]:
         y_true: npt.ArrayLike, proba: npt.ArrayLike, *, labels: npt.ArrayLike | None = None
     ) -> Statistic:
         codes, table, _, _ = proba_input(y_true, proba, labels, scores=True)
-        parts = [on_curve(kernel, codes == c, table[:, c]) for c in np.unique(codes)]
+        parts = [_on_curve(kernel, codes == c, table[:, c]) for c in np.unique(codes)]
         return lambda weights: np.mean([part(weights) for part in parts], axis=0)
 
     return prepare

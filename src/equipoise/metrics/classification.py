@@ -29,7 +29,7 @@ from equipoise.metrics._inputs import (
 )
 from equipoise.metrics._registry import metric
 
-AVERAGES = ("auto", "binary", "macro")
+_AVERAGES = ("auto", "binary", "macro")
 
 
 def _imblearn_metrics() -> Any:
@@ -52,7 +52,7 @@ def _averaged(
     **params: Any,
 ) -> float:
     """Call a score of scikit-learn's or imbalanced-learn's for the positive class or averaged."""
-    check_choice("average", average, AVERAGES)
+    check_choice("average", average, _AVERAGES)
     true, predicted, classes, weight = label_input(y_true, y_pred, labels, sample_weight)
     require_two_classes(true)
     params["sample_weight"] = weight

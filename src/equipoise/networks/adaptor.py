@@ -124,7 +124,7 @@ def adapt(
     """
     if weights is not None:
         _load(module, weights)
-    if head is None and not frozen and is_network(module) and _outputs(module) == n_classes:
+    if head is None and not frozen and _is_network(module) and _outputs(module) == n_classes:
         return module
     name = _head_name(module) if head is None else _inner(module, head)
     place, _, last = name.rpartition(".")
@@ -140,7 +140,7 @@ def _outputs(module: Any) -> int:
     return int(module.head.out_features)
 
 
-def is_network(module: Any) -> bool:
+def _is_network(module: Any) -> bool:
     """Whether a module keeps the contract of :class:`~equipoise.networks.Network`."""
     features = getattr(module, "features", None)
     return (
@@ -242,4 +242,4 @@ def check_options(options: Mapping[str, Any]) -> None:
         raise ValueError(f"module_params of a module are head, weights and frozen, got {', '.join(unknown)}")
 
 
-__all__ = ["AdaptedNetwork", "adapt", "build_from_library", "check_options", "has_head", "is_network"]
+__all__ = ["AdaptedNetwork", "adapt", "build_from_library", "check_options", "has_head"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
@@ -10,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from equipoise._core.checks import check_choice, check_integer
+from equipoise._core.memory import available_memory, spoken_size
 
 
 @runtime_checkable
@@ -250,7 +252,22 @@ def build_network(
     name = ("mlp" if len(shape) == 1 else "convnet") if module == "auto" else module
     builders = _builders()
     check_choice("module", name, ["auto", *builders])
-    return builders[name](shape, n_classes, **params)
+    build = functools.partial(builders[name], shape, n_classes, **params)
+    if params.get("weights") is None and torch.get_default_device().type != "meta":
+        _refuse_beyond_memory(build)
+    return build()
+
+
+def _refuse_beyond_memory(build: Callable[[], nn.Module]) -> None:
+    """Count the weights before any memory is taken for them."""
+    with torch.device("meta"):
+        size = sum(part.numel() * part.element_size() for part in build().parameters())
+    available = available_memory()
+    if available is not None and size > available:
+        raise ValueError(
+            f"the network's weights take {spoken_size(size)} and {spoken_size(available)} of memory are free: "
+            "try smaller layers (hidden, width)"
+        )
 
 
 def check_image_shape(shape: Sequence[int], smallest: int) -> tuple[int, int, int]:

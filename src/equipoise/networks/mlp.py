@@ -11,7 +11,12 @@ from torch import Tensor, nn
 from equipoise._core.checks import check_choice, check_in_range, check_integer
 from equipoise.networks.base import FeaturesAndHead
 
-ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU, "tanh": nn.Tanh, "silu": nn.SiLU}
+_ACTIVATIONS: dict[str, type[nn.Module]] = {
+    "relu": nn.ReLU,
+    "gelu": nn.GELU,
+    "tanh": nn.Tanh,
+    "silu": nn.SiLU,
+}
 
 
 class MLP(FeaturesAndHead):
@@ -49,8 +54,10 @@ class MLP(FeaturesAndHead):
         dropout: float = 0.0,
         batch_norm: bool = False,
     ) -> None:
+        if not isinstance(hidden, Sequence):
+            raise TypeError(f"hidden must be a list of widths, such as (128, 128), got {hidden!r}")
         widths = [math.prod(input_shape), *(check_integer("hidden", width, low=1) for width in hidden)]
-        check_choice("activation", activation, ACTIVATIONS)
+        check_choice("activation", activation, _ACTIVATIONS)
         check_in_range("dropout", dropout, 0, 1, closed="left")
         super().__init__(widths[-1], n_classes)
         layers: list[nn.Module] = []
@@ -58,7 +65,7 @@ class MLP(FeaturesAndHead):
             layers.append(nn.Linear(fan_in, fan_out))
             if batch_norm:
                 layers.append(nn.BatchNorm1d(fan_out))
-            layers.append(ACTIVATIONS[activation]())
+            layers.append(_ACTIVATIONS[activation]())
             if dropout:
                 layers.append(nn.Dropout(dropout))
         self.body = nn.Sequential(*layers)

@@ -15,7 +15,7 @@ from equipoise.oversampling._strategy import Strategy
 if TYPE_CHECKING:
     import torch
 
-RECORDED_PARENTS = 5
+_RECORDED_PARENTS = 5
 
 
 class GAMO(NeuralSampler):
@@ -124,7 +124,7 @@ class GAMO(NeuralSampler):
         import torch
 
         generator = self.network_.generator
-        kept = min(RECORDED_PARENTS, len(members))
+        kept = min(_RECORDED_PARENTS, len(members))
         made, parents, shares = [], [], []
         points = inputs[members].flatten(1)
         with torch.inference_mode():

@@ -16,9 +16,9 @@ from equipoise._core.random import as_generator
 from equipoise.metrics.generative import coverage, density
 from equipoise.oversampling.provenance import Synthetic
 
-K_NEIGHBORS = 5
-LARGEST_SAMPLE = 2000  # rows a class that the gate looks at; more tell nothing new and cost quadratically
-SMALLEST_CLASS = 2 * K_NEIGHBORS
+_K_NEIGHBORS = 5
+_LARGEST_SAMPLE = 2000  # rows a class that the gate looks at; more tell nothing new and cost quadratically
+_SMALLEST_CLASS = 2 * _K_NEIGHBORS
 
 
 class LowQualityWarning(UserWarning):
@@ -58,7 +58,7 @@ class ClassQuality:
     reason: str
 
 
-def expected_coverage(n_real: int, n_synthetic: int, k: int = K_NEIGHBORS) -> float:
+def expected_coverage(n_real: int, n_synthetic: int, k: int = _K_NEIGHBORS) -> float:
     """Coverage of ``n_synthetic`` rows drawn from the very distribution of ``n_real`` ones.
 
     A real row is uncovered when its k nearest among the other n−1+m exchangeable points are all real:
@@ -74,16 +74,16 @@ def expected_coverage(n_real: int, n_synthetic: int, k: int = K_NEIGHBORS) -> fl
 def assess(
     real: FloatArray, made: FloatArray, label: Any, thresholds: Thresholds, rng: np.random.Generator
 ) -> ClassQuality:
-    """Measure one class, on at most ``LARGEST_SAMPLE`` rows of each kind, in units of the real rows' spread."""
+    """Measure one class, on at most 2,000 rows of each kind, in units of the real rows' spread."""
     counts = len(real), len(made)
     nan = float("nan")
-    if counts[0] < SMALLEST_CLASS or counts[1] < SMALLEST_CLASS:
+    if counts[0] < _SMALLEST_CLASS or counts[1] < _SMALLEST_CLASS:
         return ClassQuality(label, *counts, nan, nan, nan, nan, nan, "")
     spread = real.std(axis=0)
     scale = np.where(spread > 0, spread, 1.0)
-    real, made = (_at_most(rows, LARGEST_SAMPLE, rng) / scale for rows in (real, made))
-    covered = float(coverage(real, made, k=K_NEIGHBORS))
-    dense = float(density(real, made, k=K_NEIGHBORS))
+    real, made = (_at_most(rows, _LARGEST_SAMPLE, rng) / scale for rows in (real, made))
+    covered = float(coverage(real, made, k=_K_NEIGHBORS))
+    dense = float(density(real, made, k=_K_NEIGHBORS))
     relative = covered / expected_coverage(len(real), len(made))
     search = NearestNeighbors(n_neighbors=1).fit(real)
     unit = (

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from equipoise.report.operating import LiveOperatingPoint
 
-LEVELS = ("note", "good", "warning")
-LONGEST_CELL = 400  # signs of a text in a table; the JSON has all of them
+_LEVELS = ("note", "good", "warning")
+_LONGEST_CELL = 400  # signs of a text in a table; the JSON has all of them
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Note:
     kind: str = field(default="note", init=False)
 
     def __post_init__(self) -> None:
-        check_choice("level", self.level, LEVELS)
+        check_choice("level", self.level, _LEVELS)
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Headline:
     kind: str = field(default="headline", init=False)
 
     def __post_init__(self) -> None:
-        check_choice("level", self.level, LEVELS)
+        check_choice("level", self.level, _LEVELS)
 
 
 @dataclass(frozen=True)
@@ -495,7 +495,7 @@ def format_cell(value: Any, spec: str = "") -> str:
         number, low, high = (format_cell(v, spec) for v in (value.value, value.low, value.high))
         return f"{number} ({low} to {high})"
     if not is_number(value):
-        return clip(value, LONGEST_CELL)
+        return clip(value, _LONGEST_CELL)
     if value != value:
         return "–"
     if spec:

@@ -21,9 +21,9 @@ from equipoise.report.blocks import Interval
 
 CASES = 10_000
 MOST_CUTS = 8_000  # thresholds on a page, all classes together: 120 kB
-MOST_CELLS = 24_000  # probabilities on a page for the cost matrix: 256 kB
-HAIR = 1 - 1e-12  # a score that lies so little below a threshold counts as equal to it
-MOST_CLASSES = 12  # a larger matrix cannot be edited by hand
+_MOST_CELLS = 24_000  # probabilities on a page for the cost matrix: 256 kB
+_HAIR = 1 - 1e-12  # a score that lies so little below a threshold counts as equal to it
+_MOST_CLASSES = 12  # a larger matrix cannot be edited by hand
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class ThresholdCounts:
         if values.size > most:
             steps = np.concatenate([np.linspace(0, 1, most // 2), np.geomspace(1e-6, 1, most // 8)])
             found = [np.searchsorted(c, steps * c[-1]) for c in (hits, alarms) if c[-1]]
-            start = max(int(np.searchsorted(values, -exact * HAIR, side="right")) - 1, 0)
+            start = max(int(np.searchsorted(values, -exact * _HAIR, side="right")) - 1, 0)
             keep = np.unique(np.append(found, [start, keep[-1]]))
         first = np.zeros(1, dtype=np.int64)
         return cls(
@@ -77,7 +77,7 @@ class ThresholdCounts:
 
     def cut(self, threshold: float) -> int:
         """How many of the thresholds lie at or above one; a hair below still counts as equal."""
-        return int(np.searchsorted(-self.thresholds, -threshold * HAIR, side="right"))
+        return int(np.searchsorted(-self.thresholds, -threshold * _HAIR, side="right"))
 
     def payload(self) -> dict[str, Any]:
         """As the page's script reads it: bytes of thresholds, steps of the counts."""
@@ -370,7 +370,7 @@ class LiveOperatingPoint:
     @property
     def has_matrix(self) -> bool:
         """Whether the page offers the whole cost matrix: of three classes up to a dozen."""
-        return 2 < len(self.classes) <= MOST_CLASSES
+        return 2 < len(self.classes) <= _MOST_CLASSES
 
     @cached_property
     def kept_rows(self) -> IntArray:
@@ -378,7 +378,7 @@ class LiveOperatingPoint:
         n = len(self.classes)
         cells = np.asarray(self.truth) * n + self.called
         whole = np.bincount(cells, minlength=n * n)
-        share = min(1.0, MOST_CELLS / (n * cells.size))
+        share = min(1.0, _MOST_CELLS / (n * cells.size))
         place = np.arange(cells.size) - np.repeat(np.cumsum(whole) - whole, whole)
         kept = (place == 0) | (np.floor((place + 1) * share) > np.floor(place * share))
         return np.sort(np.argsort(cells, kind="stable")[kept])

@@ -38,10 +38,10 @@ _MULTICLASS = frozenset({"digits", "wine"})
 _MVTEC, _KEEL = "mvtec-", "keel-"
 
 
-def dataset_names() -> list[str]:
+def _dataset_names() -> list[str]:
     """Every name that can be asked for, whether its file is here or not.
 
-    >>> "digits" in dataset_names() and "ecoli" in dataset_names()
+    >>> "digits" in _dataset_names() and "ecoli" in _dataset_names()
     True
     """
     mvtec = [f"{_MVTEC}{category}" for category in available_mvtec_features()]
@@ -52,12 +52,12 @@ def dataset_names() -> list[str]:
 def available_datasets() -> list[str]:
     """The names whose data is on this machine."""
     here = {*available_imblearn_benchmark(), *_EMBEDDED}
-    return [name for name in dataset_names() if name in here or name.startswith((_MVTEC, _KEEL))]
+    return [name for name in _dataset_names() if name in here or name.startswith((_MVTEC, _KEEL))]
 
 
 def check_available(names: list[str]) -> None:
     """Every data set is known and here, or say which is not."""
-    known = dataset_names()
+    known = _dataset_names()
     for name in names:
         check_choice("data set", name, known)
     absent = sorted(set(names) - set(available_datasets()))
@@ -83,7 +83,7 @@ _IMAGES: Mapping[str, Callable[[], object]] = {
 def check_required(names: Sequence[str]) -> None:
     """The data that a study says it needs, tables or images, is here and readable."""
     for name in names:
-        check_choice("required data", name, [*_IMAGES, *dataset_names()])
+        check_choice("required data", name, [*_IMAGES, *_dataset_names()])
         if name in _IMAGES:
             _IMAGES[name]()
         else:

@@ -15,7 +15,7 @@ from typing import Any
 from equipoise.studies.spec import Spec
 
 FOLDER_VARIABLE = "EQUIPOISE_STUDIES"
-BUILT_IN = ("smoke",)
+_BUILT_IN = ("smoke",)
 _SPEC_FILE = "spec.py"
 _PACKAGE = "equipoise_studies_"
 
@@ -60,10 +60,10 @@ def spec_names() -> list[str]:
     """
     folder = studies_folder()
     found = [path.parent.name for path in folder.glob(f"*/{_SPEC_FILE}")] if folder else []
-    return sorted({*BUILT_IN, *found})
+    return sorted({*_BUILT_IN, *found})
 
 
-def study_folder(name: str) -> Path | None:
+def _study_folder(name: str) -> Path | None:
     """Return the folder in which a study of that name keeps its results, or ``None`` outside a source tree."""
     folder = studies_folder()
     return folder / name if folder is not None and (folder / name).is_dir() else None
@@ -97,9 +97,9 @@ def named_spec(name: str) -> Spec:
     if name not in known:
         where = f" in {studies_folder() or 'any folder studies/ here or above'} (see {FOLDER_VARIABLE})"
         raise ValueError(f"no study is named {name!r}; there are {', '.join(known)}{where}")
-    if name in BUILT_IN:
+    if name in _BUILT_IN:
         spec = _spec_of(importlib.import_module(f"equipoise.studies.{name}"), name)
-        return replace(spec, folder=study_folder(name))
+        return replace(spec, folder=_study_folder(name))
     folder = studies_folder()
     assert folder is not None  # the name was found there
     return _spec_from_file(folder / name / _SPEC_FILE, name)
@@ -215,7 +215,7 @@ class _CellFile:
     def __call__(self, **settings: Any) -> Mapping[str, Any]:
         path = Path(self.path)
         if not path.is_file():  # another machine has its studies elsewhere
-            found = study_folder(self.name)
+            found = _study_folder(self.name)
             path = (found or path.parent) / _SPEC_FILE
         spec: Spec = _import_file(path).SPEC
         return spec.run_cell(**settings)

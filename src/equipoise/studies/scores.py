@@ -22,7 +22,7 @@ _GAINS = (
     "accuracy", "acsa", "auc", "precision", "recall", "sensitivity", "specificity", "f1", "g_mean", "gmean",
     "coverage", "density", "score",
 )  # fmt: skip
-CONFIDENCE = 0.95
+_CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
@@ -166,8 +166,8 @@ def _ties(leader: pd.Series[float], other: pd.Series[float], folds: int) -> bool
         return not gap.any()
     if folds and len(gap) % folds == 0:
         better = correlated_t(pairs["a"], pairs["b"], rope=0.0, runs=len(gap) // folds).first
-        return better < CONFIDENCE
-    return bool(stats.ttest_rel(pairs["a"], pairs["b"], alternative="greater").pvalue > 1 - CONFIDENCE)
+        return better < _CONFIDENCE
+    return bool(stats.ttest_rel(pairs["a"], pairs["b"], alternative="greater").pvalue > 1 - _CONFIDENCE)
 
 
 @functools.lru_cache(maxsize=8)

@@ -26,9 +26,9 @@ from equipoise.studies.spec import Spec
 if TYPE_CHECKING:
     import pandas as pd
 
-APPLICATION_ID = 0x45515053  # "EQPS"
-VERSION = 1
-LEASE_SECONDS = 120.0
+_APPLICATION_ID = 0x45515053  # "EQPS"
+_VERSION = 1
+_LEASE_SECONDS = 120.0
 
 _SCHEMA = """
 CREATE TABLE studies (
@@ -113,11 +113,11 @@ class Store:
         (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if tables == 0 and not read_only:
             self._create()
-        elif application != APPLICATION_ID:
+        elif application != _APPLICATION_ID:
             raise StoreError(f"{self.path} is no store of Equipoise; choose another file")
-        elif version != VERSION:
+        elif version != _VERSION:
             raise StoreError(
-                f"the store {self.path} has version {version} and this Equipoise reads version {VERSION}; "
+                f"the store {self.path} has version {version} and this Equipoise reads version {_VERSION}; "
                 f"it was left as it is"
             )
         if self._db.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
@@ -135,8 +135,8 @@ class Store:
                 return  # another runner was faster
             for statement in _SCHEMA.split(";"):
                 self._db.execute(statement)
-            self._db.execute(f"PRAGMA application_id={APPLICATION_ID}")
-            self._db.execute(f"PRAGMA user_version={VERSION}")
+            self._db.execute(f"PRAGMA application_id={_APPLICATION_ID}")
+            self._db.execute(f"PRAGMA user_version={_VERSION}")
 
     @contextlib.contextmanager
     def _speaking(self) -> Iterator[None]:
@@ -226,7 +226,7 @@ class Store:
         claimed = self._execute(
             "UPDATE cells SET status='running', owner=?, lease=?, attempts=attempts+1 "
             "WHERE key=? AND (status='pending' OR (status='running' AND lease<?)) RETURNING key",
-            (self.owner, now + LEASE_SECONDS, key, now),
+            (self.owner, now + _LEASE_SECONDS, key, now),
         )
         return bool(claimed)
 
@@ -234,7 +234,7 @@ class Store:
         """Prolong the leases of this runner."""
         self._execute(
             "UPDATE cells SET lease=? WHERE owner=? AND status='running'",
-            (time.time() + LEASE_SECONDS, self.owner),
+            (time.time() + _LEASE_SECONDS, self.owner),
         )
 
     def finish(self, outcome: CellOutcome) -> bool:
@@ -440,7 +440,7 @@ def keeping_leases(store: Store) -> Iterator[None]:
     ended = threading.Event()
 
     def renew() -> None:
-        while not ended.wait(LEASE_SECONDS / 4):
+        while not ended.wait(_LEASE_SECONDS / 4):
             with contextlib.suppress(StoreError):  # a lock that lasts; the next beat tries again
                 store.renew()
 

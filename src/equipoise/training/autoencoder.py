@@ -21,8 +21,8 @@ from equipoise.training.steps import Outcome
 if TYPE_CHECKING:
     from equipoise.training.loop import Run
 
-MIXINGS = ("uniform", "learned", "beta")
-BATCHES = ("balanced", "natural")
+_MIXINGS = ("uniform", "learned", "beta")
+_BATCHES = ("balanced", "natural")
 
 
 @dataclass(frozen=True)
@@ -108,8 +108,8 @@ class Plan:
     joint_decoder_step: bool = False
 
     def __post_init__(self) -> None:
-        check_choice("mixing", self.mixing, MIXINGS)
-        check_choice("batches", self.batches, BATCHES)
+        check_choice("mixing", self.mixing, _MIXINGS)
+        check_choice("batches", self.batches, _BATCHES)
         check_choice("reduction", self.reduction, ("mean", "sum"))
         check_choice("wrong_label", self.wrong_label, ("shuffled", "other"))
         check_choice("mixed_classes", self.mixed_classes, ("all", "minority"))

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from equipoise.training.loop import Run
 
 
-def learned_gradients(
+def _learned_gradients(
     loss: LearnedLoss,
     seen: SeenBatch,
     head: Tensor,
@@ -297,7 +297,7 @@ class BilevelStep:
         (whole,), _ = gather_rows(promote(tangent(w)))
         head = _head(network).weight
         slope = w.get("head.weight", torch.zeros_like(head))
-        through = learned_gradients(self.loss, seen, head, tangents=(whole, slope), omega=omega)
+        through = _learned_gradients(self.loss, seen, head, tangents=(whole, slope), omega=omega)
         self._step_omega(
             [a if b is None else b if a is None else a + b for a, b in zip(through, direct, strict=True)]
         )

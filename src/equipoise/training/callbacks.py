@@ -118,7 +118,7 @@ def drops(milestones: Sequence[float] = (0.8, 0.9), factor: float = 0.1) -> Sche
     return lambda done: float(factor) ** sum(done >= at for at in milestones)
 
 
-SCHEDULES: dict[str, Schedule] = {
+_SCHEDULES: dict[str, Schedule] = {
     "constant": constant,
     "cosine": cosine,
     "linear": linear,
@@ -144,8 +144,8 @@ class LearningRate(Callback):
 
     def __init__(self, schedule: str | Schedule = "constant", warmup: float = 0.0) -> None:
         if isinstance(schedule, str):
-            check_choice("schedule", schedule, SCHEDULES)
-            schedule = SCHEDULES[schedule]
+            check_choice("schedule", schedule, _SCHEDULES)
+            schedule = _SCHEDULES[schedule]
         self.schedule = schedule
         self.warmup = float(check_in_range("warmup", warmup, 0))
 

@@ -19,7 +19,7 @@ from equipoise.training.steps import Outcome, Step, build_step, call_if_there
 if TYPE_CHECKING:
     from equipoise.training.loop import Run
 
-LossFactory = Callable[..., nn.Module]
+_LossFactory = Callable[..., nn.Module]
 
 
 class ConditionedLoss(nn.Module):
@@ -36,7 +36,7 @@ class ConditionedLoss(nn.Module):
 
     requires: frozenset[str] = frozenset()
 
-    def __init__(self, factory: LossFactory, **params: float) -> None:
+    def __init__(self, factory: _LossFactory, **params: float) -> None:
         super().__init__()
         self.factory, self.default = factory, params
         self.current = factory(**params)

@@ -26,7 +26,7 @@ from equipoise.training.fabric import make_fabric, unwrapped
 from equipoise.training.samplers import Sampler, Shuffle
 from equipoise.training.steps import Outcome, Step, call_if_there
 
-Augment = Callable[[Tensor, torch.Generator], Tensor]
+_Augment = Callable[[Tensor, torch.Generator], Tensor]
 
 
 class TrainingDiverged(RuntimeError):
@@ -82,7 +82,7 @@ class Run:
     batch_size: int
     seed: int
     sampler: Sampler
-    augment: Augment | None = None
+    augment: _Augment | None = None
     callbacks: Sequence[Callback] = ()
     class_weight: Tensor | None = None
     epoch: int = 0
@@ -163,7 +163,7 @@ def fit(
     batch_size: int = 128,
     seed: int = 0,
     sampler: Sampler | None = None,
-    augment: Augment | None = None,
+    augment: _Augment | None = None,
     class_weight: Tensor | None = None,
     callbacks: Sequence[Callback] = (),
     fabric: Any = None,

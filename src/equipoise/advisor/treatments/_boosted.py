@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from equipoise._core.checks import FloatArray, IntArray
 
-PATIENCE = 40
+_PATIENCE = 40
 
 
 class LightGBMTrees(ClassifierMixin, BaseEstimator):
@@ -121,7 +121,7 @@ class LightGBMTrees(ClassifierMixin, BaseEstimator):
 
         callbacks, record = [_deadline(deadline)], dict[str, Any]()
         if held_out is not None:
-            callbacks += [lgb.record_evaluation(record), lgb.early_stopping(PATIENCE, verbose=False)]
+            callbacks += [lgb.record_evaluation(record), lgb.early_stopping(_PATIENCE, verbose=False)]
         booster = lgb.train(
             self.boosting_params(len(self.classes_), n_rows), data, self.rounds,
             valid_sets=[] if held_out is None else [held_out], callbacks=callbacks,
@@ -216,7 +216,7 @@ class CatBoostTrees(ClassifierMixin, BaseEstimator):
             iterations=self.rounds, learning_rate=self.learning_rate, depth=self.depth,
             l2_leaf_reg=self.l2_leaf_reg, thread_count=self.threads, random_seed=self.random_state,
             allow_writing_files=False, verbose=False, use_best_model=False,
-            early_stopping_rounds=PATIENCE if valid is not None else None,
+            early_stopping_rounds=_PATIENCE if valid is not None else None,
             loss_function="Logloss" if len(self.classes_) == 2 else "MultiClass",
         )  # fmt: skip
         model.fit(

@@ -24,11 +24,11 @@ from equipoise._core.checks import (
 from equipoise.metrics.significance.ranks import average_ranks, check_scores
 
 TESTS = ("ranks", "wilcoxon")
-MOST_METHODS = 500  # the work of Shaffer's correction grows with the fourth power
-CORRECTIONS = ("shaffer", "holm", "nemenyi", "none")
+_MOST_METHODS = 500  # the work of Shaffer's correction grows with the fourth power
+_CORRECTIONS = ("shaffer", "holm", "nemenyi", "none")
 
 
-def step_down(p_values: npt.ArrayLike, multipliers: npt.ArrayLike) -> FloatArray:
+def _step_down(p_values: npt.ArrayLike, multipliers: npt.ArrayLike) -> FloatArray:
     """Adjusted p-values of a step-down procedure: sorted, multiplied, made monotone, capped at 1."""
     p = check_in_range("p_values", p_values, 0, 1)
     if p.ndim != 1:
@@ -58,7 +58,7 @@ def holm(p_values: npt.ArrayLike) -> FloatArray:
     [0.03, 0.06, 0.06]
     """
     p = check_in_range("p_values", p_values, 0, 1)
-    return step_down(p, np.arange(p.size, 0, -1))
+    return _step_down(p, np.arange(p.size, 0, -1))
 
 
 def true_hypotheses(n_methods: int) -> list[int]:
@@ -103,14 +103,14 @@ def shaffer(p_values: npt.ArrayLike, n_methods: int) -> FloatArray:
     >>> shaffer([0.01, 0.02, 0.03], n_methods=3).tolist()
     [0.03, 0.03, 0.03]
     """
-    k = check_integer("n_methods", n_methods, low=2, high=MOST_METHODS)
+    k = check_integer("n_methods", n_methods, low=2, high=_MOST_METHODS)
     m = comb(k, 2)
     p = check_in_range("p_values", p_values, 0, 1)
     if p.size != m:
         raise ValueError(f"p_values must be the {m} pairs of {k} methods, got {p.size}")
     possible = np.array(true_hypotheses(k))
     left = m - np.arange(m)
-    return step_down(p, possible[np.searchsorted(possible, left, side="right") - 1])
+    return _step_down(p, possible[np.searchsorted(possible, left, side="right") - 1])
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,7 @@ def pairwise(
     >>> result.pairs.loc[0, "second"], round(result.pairs.loc[0, "adjusted"], 3)
     (np.int64(2), np.float64(0.04))
     """
-    check_choice("correction", correction, CORRECTIONS)
+    check_choice("correction", correction, _CORRECTIONS)
     check_choice("test", test, TESTS)
     if correction == "nemenyi" and test != "ranks":
         raise ValueError(f"correction 'nemenyi' goes with the test 'ranks', got {test!r}")

@@ -43,7 +43,7 @@ class Branch:
         return self.residual <= _PROMISE
 
 
-def newton(
+def _newton(
     x: FloatArray, setting: Setting, given_bias: FloatArray | None = None, most: int = _STEPS
 ) -> Branch:
     """Damped Newton steps on every point of a block until it converges or fails."""
@@ -77,7 +77,7 @@ def _anchor(setting: Setting) -> Branch:
     alpha, b0 = setting.samples_per_dim, setting.teacher_bias
     half = 0.5 * np.log(alpha)
     x = np.array([half, half, 0.5 * b0 * alpha / (1.0 + alpha)])
-    return newton(x, _on_the_way(setting, np.zeros_like(alpha)), most=2 * _STEPS)
+    return _newton(x, _on_the_way(setting, np.zeros_like(alpha)), most=2 * _STEPS)
 
 
 def _on_the_way(setting: Setting, part: FloatArray) -> Setting:
@@ -94,7 +94,7 @@ def _on_the_way(setting: Setting, part: FloatArray) -> Setting:
     )
 
 
-def in_blocks(solve: Callable[[Setting, slice], Branch], setting: Setting) -> Branch:
+def _in_blocks(solve: Callable[[Setting, slice], Branch], setting: Setting) -> Branch:
     parts = [slice(at, at + BLOCK) for at in range(0, setting.train_fraction.size, BLOCK)]
     found = [solve(setting.take(part), part) for part in parts]
     return Branch(
@@ -117,8 +117,8 @@ def _families(setting: Setting) -> tuple[Setting, Index]:
 def solve_learned_bias(setting: Setting) -> Branch:
     """The learned branch at every point; where it does not reach ρ the residual is infinite."""
     families, which = _families(setting)
-    anchor = in_blocks(lambda part, _: _anchor(part), families)
-    found = in_blocks(lambda part, index: newton(anchor.x[:, which[index]], part), setting)
+    anchor = _in_blocks(lambda part, _: _anchor(part), families)
+    found = _in_blocks(lambda part, index: _newton(anchor.x[:, which[index]], part), setting)
     lost = np.flatnonzero(~found.converged | (found.sign != anchor.sign[which]))
     found.residual[lost] = np.inf
     distance, side = np.abs(setting.train_fraction - 0.5), setting.train_fraction > 0.5
@@ -127,7 +127,7 @@ def solve_learned_bias(setting: Setting) -> Branch:
         lost = lost[np.argsort(distance[lost], kind="stable")]
         group = 2 * which[lost] + side[lost]
         nearest = lost[np.unique(group, return_index=True)[1]]
-        again = in_blocks(
+        again = _in_blocks(
             lambda part, index, ids=which[nearest]: _follow(  # type: ignore[misc]
                 anchor.x[:, ids[index]], anchor.sign[ids[index]], part
             ),
@@ -155,7 +155,7 @@ def _follow(x: FloatArray, sign: FloatArray, setting: Setting) -> Branch:
     active = np.arange(count)
     while active.size:
         goal = np.minimum(1.0, done[active] + stride[active])
-        step = newton(found.x[:, active], _on_the_way(setting.take(active), goal), most=8)
+        step = _newton(found.x[:, active], _on_the_way(setting.take(active), goal), most=8)
         found.steps[active] += step.steps
         good = step.converged & (step.sign == sign[active])
         arrived = active[good]
@@ -179,7 +179,7 @@ def solve_given_bias(setting: Setting, bias: FloatArray) -> Branch:
             with np.errstate(all="ignore"):
                 for _step in range(_PLAIN):  # the plain iteration of Eqs 71-74
                     x = x - residual_and_jacobian(x, part, bias[index])[0]
-                branch = newton(x, part, bias[index], 2 * _STEPS)
+                branch = _newton(x, part, bias[index], 2 * _STEPS)
                 value = log_partition_and_error(state_of(*branch.x), part)[0]
             found.append((branch, np.where(branch.converged, value, -np.inf)))
         (low, low_value), (high, high_value) = found
@@ -191,4 +191,4 @@ def solve_given_bias(setting: Setting, bias: FloatArray) -> Branch:
             np.where(pick, high.sign, low.sign),
         )
 
-    return in_blocks(better_of_two, setting)
+    return _in_blocks(better_of_two, setting)

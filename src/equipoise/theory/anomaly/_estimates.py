@@ -91,7 +91,7 @@ def rank_area(positive: FloatArray, negative: FloatArray) -> float:
     return float(below.mean() / (2 * len(negative)))
 
 
-def overlap_from_area(area: npt.ArrayLike, teacher_bias: float) -> FloatArray:
+def _overlap_from_area(area: npt.ArrayLike, teacher_bias: float) -> FloatArray:
     """The overlap R at which the model has this ROC area; 0 below chance."""
     grid = np.concatenate([np.linspace(0.0, 0.98, 60), 1.0 - np.geomspace(0.015, 1e-4, 20)])
     return np.asarray(np.interp(np.asarray(area, dtype=float), area_under_curve(grid, teacher_bias), grid))
@@ -137,7 +137,7 @@ def fit_model(
     plain = solve_saddle(*grid)
     overlap = np.maximum.accumulate(weighted.overlap, axis=0)
     gain = weighted.metrics().balanced_accuracy - plain.metrics().balanced_accuracy
-    wanted = overlap_from_area(evidence.area, teacher_bias)
+    wanted = _overlap_from_area(evidence.area, teacher_bias)
     log_load = np.log(_LOADS)
     columns = range(_TEMPERATURES.size)
     loads = np.array([np.interp(wanted, overlap[:, k], log_load) for k in columns])  # (temperatures, draws)

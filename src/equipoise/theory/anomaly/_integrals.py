@@ -51,7 +51,7 @@ def log_odds_of_error(temperature: FloatArray) -> FloatArray:
         return np.asarray(-beta - np.log(-np.expm1(-beta)))
 
 
-def field_ratio(u: FloatArray, log_a: FloatArray) -> FloatArray:
+def _field_ratio(u: FloatArray, log_a: FloatArray) -> FloatArray:
     """g(u) = φ(u)/(A + H(u)), without overflow for any u and any temperature."""
     with np.errstate(over="ignore"):
         return 1.0 / (_SQRT_2PI * np.exp(log_a + 0.5 * u * u) + np.sqrt(np.pi / 2) * erfcx(u * _SQRT_HALF))
@@ -91,11 +91,11 @@ class ClassQuadrature(NamedTuple):
 
 def _class_spread(teacher_bias: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Mean and standard deviation of y given y > -b0."""
-    hazard = field_ratio(-teacher_bias, np.full_like(teacher_bias, -np.inf))
+    hazard = _field_ratio(-teacher_bias, np.full_like(teacher_bias, -np.inf))
     return hazard, np.sqrt(np.maximum(1.0 + hazard * (-teacher_bias - hazard), 1e-3))
 
 
-def class_nodes(state: State, teacher_bias: FloatArray, log_a: FloatArray) -> ClassQuadrature:
+def _class_nodes(state: State, teacher_bias: FloatArray, log_a: FloatArray) -> ClassQuadrature:
     """Gauss-Legendre panels between borders that follow every feature of the integrand.
 
     The features are the class's spread, the teacher's hyperplane (width √(1-κ²)/κ in s), the student's
@@ -154,8 +154,8 @@ class Moments(NamedTuple):
 
 
 def class_moments(state: State, teacher_bias: FloatArray, log_a: FloatArray) -> Moments:
-    u, inside, boundary = class_nodes(state, teacher_bias, log_a)
-    g = field_ratio(u, log_a[:, None])
+    u, inside, boundary = _class_nodes(state, teacher_bias, log_a)
+    g = _field_ratio(u, log_a[:, None])
     slope = g - u
     first = g * slope  # g'
     second = first * slope + g * (first - 1.0)  # g''
@@ -184,7 +184,7 @@ def class_energy(
     state: State, teacher_bias: FloatArray, log_a: FloatArray, beta: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """M[log(e^(-β) + (1 - e^(-β))H(u))], minus G_r of Eq 62, and the class's train error (Eq 80)."""
-    u, inside, _ = class_nodes(state, teacher_bias, log_a)
+    u, inside, _ = _class_nodes(state, teacher_bias, log_a)
     with np.errstate(divide="ignore"):
         kept = np.log(-np.expm1(-beta))[:, None]
     log_z = np.logaddexp(-beta[:, None], kept + log_ndtr(-u))

@@ -17,7 +17,7 @@ from equipoise._core.checks import FloatArray, check_choice, check_fraction, che
 from equipoise.theory.anomaly.metrics import Metrics, intrinsic_fraction, teacher_bias
 from equipoise.theory.anomaly.saddle import SaddlePoint, solve_saddle
 
-LOWEST, HIGHEST = 0.005, 0.995  # the training fractions that are searched
+_LOWEST, HIGHEST = 0.005, 0.995  # the training fractions that are searched
 HOTTEST = 1e4  # far above any crossover; beyond it the equations lose their digits
 _LOGIT = np.log(HIGHEST / (1 - HIGHEST))
 _GRID = 1.0 / (1.0 + np.exp(-np.linspace(-_LOGIT, _LOGIT, 27)))  # the coarse scan
@@ -199,7 +199,7 @@ def _width(score: Score, peak: Peak, value: FloatArray) -> FloatArray:
     level = value - 0.01 * np.abs(value)
     low = peak.scan < level[..., None]
     place = peak.train_fraction[..., None]
-    left = np.where(low & (place > _GRID), _GRID, LOWEST).max(axis=-1)
+    left = np.where(low & (place > _GRID), _GRID, _LOWEST).max(axis=-1)
     right = np.where(low & (place < _GRID), _GRID, HIGHEST).min(axis=-1)
     inside, outside = np.stack([peak.train_fraction] * 2, axis=-1), np.stack([left, right], axis=-1)
     for _ in range(_ZOOMS):  # both ends at once: the cell in which the score first falls below the level

@@ -106,11 +106,11 @@ def tail_or_group(X: npt.ArrayLike, y: npt.ArrayLike, *, random_state: RandomSta
     return TailOrGroup(verdict, z, tail_noise if z > 0 else group_noise, s)
 
 
-Likelihood = Callable[[FloatArray, FloatArray, npt.NDArray[np.bool_]], FloatArray]
+_Likelihood = Callable[[FloatArray, FloatArray, npt.NDArray[np.bool_]], FloatArray]
 
 
 def _fit(
-    likelihood: Likelihood, starts: list[list[float]], s: FloatArray, positive: npt.NDArray[np.bool_]
+    likelihood: _Likelihood, starts: list[list[float]], s: FloatArray, positive: npt.NDArray[np.bool_]
 ) -> tuple[FloatArray, float]:
     """The log-likelihood of every row at the best fit from the given starts, and the share of wrong labels."""
 

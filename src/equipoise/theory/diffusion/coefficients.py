@@ -28,10 +28,10 @@ _INNER_STEP = 0.2  # over the diffusion noise alone, which is narrower
 _TABLE_NODES = 121
 
 
-def normal_nodes(step: float = _STEP, reach: float = _REACH) -> tuple[FloatArray, FloatArray]:
+def _normal_nodes(step: float = _STEP, reach: float = _REACH) -> tuple[FloatArray, FloatArray]:
     """Nodes and weights of the trapezoid rule for a standard normal expectation.
 
-    >>> z, w = normal_nodes()
+    >>> z, w = _normal_nodes()
     >>> bool(abs(w @ z**4 - 3) < 1e-10)
     True
     """
@@ -121,7 +121,7 @@ def coefficients(
     delta, decay = noise_variance(diffusion_time), np.exp(-diffusion_time)
     total = float(spread(variance, diffusion_time))
     signal = np.sqrt(variance) * decay
-    outer_rule, inner_rule = normal_nodes(), normal_nodes(_INNER_STEP)
+    outer_rule, inner_rule = _normal_nodes(), _normal_nodes(_INNER_STEP)
     rows = [
         _moments(activation, decay * m, signal, np.sqrt(delta), outer_rule, inner_rule) for m in np.ravel(mu)
     ]  # one row per μ: α, E[φ0²], E[a φ0], E[Var_b φ], Var_a φ0

@@ -34,13 +34,13 @@ from equipoise.theory.diffusion.instances import (
 from equipoise.theory.diffusion.times import crossing_times, jackknife, local_minima, minimum_times
 
 DEFAULT_STEP = 5e-5  # η̃ = ηΔ_t/N of all experiments (Appendix I.1)
-DEFAULT_EPOCHS = 2_000_000
+_DEFAULT_EPOCHS = 2_000_000
 _RANK = 1e-9
 
 
 def default_times(n_times: int = 600) -> FloatArray:
     """600 log-spaced times over 2·10⁶ epochs of step 5·10⁻⁵ (Appendix I.1)."""
-    epochs = np.unique(np.round(np.geomspace(1, DEFAULT_EPOCHS, n_times)))
+    epochs = np.unique(np.round(np.geomspace(1, _DEFAULT_EPOCHS, n_times)))
     return DEFAULT_STEP * epochs
 
 
@@ -262,8 +262,8 @@ def _one(
     del decomposition, f
     classes = populations(model, instance, equivalent=equivalent)
     if 2 * vectors.shape[1] < vectors.shape[0]:  # few modes: bring the populations to them
-        return train, class_errors(basis, mixing, (population.within(vectors) for population in classes))
-    return train, class_errors(basis @ vectors.T, mixing, classes)
+        return train, _class_errors(basis, mixing, (population.within(vectors) for population in classes))
+    return train, _class_errors(basis @ vectors.T, mixing, classes)
 
 
 def response(eigenvalues: FloatArray, times: FloatArray, step: float | None) -> FloatArray:
@@ -305,7 +305,7 @@ def _compress(decomposition: Decomposition, f: FloatArray) -> tuple[FloatArray, 
     return unit[None] * (left[:, keep] * size[keep]).T[:, None, :], right[keep]
 
 
-def class_errors(basis: FloatArray, mixing: FloatArray, classes: Iterable[Population]) -> FloatArray:
+def _class_errors(basis: FloatArray, mixing: FloatArray, classes: Iterable[Population]) -> FloatArray:
     """Each class's test error, 1 + 1/N [Tr(aŨ_c aᵀ) − 2 Tr(Ṽ_cᵀ aᵀ)]: (C, T)."""
     rank, n, p = basis.shape
     rows = basis.reshape(rank * n, p)

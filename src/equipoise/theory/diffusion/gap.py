@@ -16,7 +16,7 @@ from equipoise._core.checks import FloatArray
 from equipoise._core.solution import ConvergenceError
 from equipoise.theory.diffusion.edges import Bulk, Edges, bulk_nodes
 
-Imaginary = Callable[[FloatArray], FloatArray]
+_Imaginary = Callable[[FloatArray], FloatArray]
 """Im g at eigenvalues: 0 outside the bulks, and nan where it is not resolved, which is inside."""
 Inside = Callable[[FloatArray], npt.NDArray[np.bool_]]
 
@@ -26,7 +26,7 @@ _ROUNDS = 4  # each narrows a bracket by the factor _ZOOM
 _NODES = 60
 
 
-def gap_edges(imaginary: Imaginary, top: float, features_per_dim: float) -> Edges:
+def gap_edges(imaginary: _Imaginary, top: float, features_per_dim: float) -> Edges:
     """All below the gap as one bulk, of which only the upper edge is looked for, and all above it as another.
 
     The gap is the one above which lie N eigenvalues; classes with unequal coordinates may part these once more.

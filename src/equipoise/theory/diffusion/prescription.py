@@ -20,7 +20,7 @@ from equipoise.theory.diffusion.model import RandomFeatures
 from equipoise.theory.diffusion.prediction import TIMES
 
 Times = Callable[[FloatArray], FloatArray]
-Spread = Callable[[FloatArray], float]
+_Spread = Callable[[FloatArray], float]
 
 _TOLERANCE = 0.02  # equal means within 2 % of each other
 
@@ -194,7 +194,7 @@ def equalizing_weights(
     return Solution(value, status, residual, len(seen), message)
 
 
-def _search_two(times: Times, spread: Spread, start: FloatArray, low: float) -> FloatArray:
+def _search_two(times: Times, spread: _Spread, start: FloatArray, low: float) -> FloatArray:
     """Scan the weight of the first class, then bisect the sign change of the log ratio of the two times."""
 
     def gap(b: float) -> float:
@@ -211,7 +211,7 @@ def _search_two(times: Times, spread: Spread, start: FloatArray, low: float) -> 
     return min(candidates, key=spread)
 
 
-def _search_many(times: Times, spread: Spread, start: FloatArray, low: float) -> FloatArray:
+def _search_many(times: Times, spread: _Spread, start: FloatArray, low: float) -> FloatArray:
     """Move weight along the log times, either way, halving the step where it does not help; then a simplex."""
     best = start
     for direction in (-1.0, 1.0):
