@@ -93,8 +93,9 @@ audit: setup $(TOOLS)/deptry  ## known vulnerabilities, licenses and undeclared 
 	@said=$$($(TOOLS)/pip-audit --no-deps --disable-pip -r constraints-hashes.txt 2>&1); code=$$?; \
 	  if grep -qE '^Found [0-9]+ known vulnerabilit' <<<"$$said"; then echo "$$said"; exit 1; \
 	  elif [ $$code -ne 0 ] || grep -q 'could not be audited' <<<"$$said"; then \
-	    echo "Known vulnerabilities were not (all) checked: the service that lists them did not answer for" \
-	      "$$(grep -c 'could not be audited' <<<"$$said") packages. Run make audit again where it can be reached."; \
+	    missed=$$(grep -c 'could not be audited' <<<"$$said"); [ $$missed -gt 0 ] || missed=all; \
+	    echo "Known vulnerabilities of $$missed packages were not checked: the service that lists them did not answer." \
+	      "Run make audit again where it can be reached."; \
 	  else echo "No known vulnerabilities."; fi
 
 hashes: $(TOOLS)/deptry  ## write constraints-hashes.txt anew, after a change of constraints.txt

@@ -181,7 +181,7 @@ def _save_folder(place: Path, version: int) -> None:
 def _folder_answer(place: Path) -> str:
     """The version, or both if two saves are mixed."""
     saved = open_sealed(place)
-    return " and ".join(sorted({saved.read_bytes(name).decode() for name in NAMES}))
+    return " and ".join(sorted({saved.read_bytes(name).decode("latin-1") for name in NAMES}))
 
 
 def _save_together(place: Path, version: int) -> None:

@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 SITE = ROOT / "docs" / "_build" / "html"
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.timeout(1800),
     pytest.mark.skipif(not (SITE / "index.html").exists(), reason="the site is not built: make docs"),
 ]
 
@@ -37,17 +38,15 @@ def test_internal_links_lead_somewhere():
     assert list(checker.dead_links(SITE)) == []
 
 
-def test_pages_are_quiet_and_ask_for_nothing(browser):
-    for page in pages():
-        with visiting(browser, page) as opened:
+def test_pages_are_quiet_ask_for_nothing_and_fit_a_phone(browser):
+    with visiting(browser, SITE / "index.html", width=360) as opened:
+        for page in pages():
+            opened.said.clear()
+            opened.asked.clear()
+            opened.goto(page.as_uri())
             said = [line for line in opened.said if not line.startswith("[PST]")]  # the theme tells its mode
             assert said == [], page.name
             assert [url for url in opened.asked if not url.startswith(("file:", "data:"))] == [], page.name
-
-
-def test_pages_fit_a_phone(browser):
-    for page in pages():
-        with visiting(browser, page, width=360) as opened:
             wide = opened.evaluate("document.documentElement.scrollWidth - window.innerWidth")
             assert wide <= 0, f"{page.relative_to(SITE)} is {wide} pixels too wide"
 

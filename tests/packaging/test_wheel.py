@@ -110,3 +110,12 @@ def test_the_source_archive_has_the_docs_and_the_tests(tmp_path):
             name for name in wanted - packed if not name.startswith(("docs/_build/", "docs/gallery/"))
         } == set()
     assert {"docs/index.md", "README.md", "CHANGELOG.md", "CITATION.cff", "SECURITY.md"} <= packed
+
+
+def test_an_editable_install_needs_no_package_that_is_not_pinned(tmp_path, monkeypatch):
+    """``make setup-verified`` installs what ``constraints-hashes.txt`` lists, and then this without a network."""
+    pytest.importorskip("hatchling")
+    monkeypatch.chdir(ROOT)
+    code = "import sys; sys.modules['editables'] = None; import hatchling.build as b; b.build_editable(sys.argv[1])"
+    run(sys.executable, "-c", code, tmp_path)
+    assert list(tmp_path.glob("equipoise-*.whl"))

@@ -183,3 +183,18 @@ def check_members(name: str, values: Iterable[Any], known: Sequence[Any]) -> Non
         raise ValueError(
             f"{name}: unknown {', '.join(map(repr, unknown))}; there are {', '.join(map(repr, known))}"
         )
+
+
+def check_columns(name: str, table: Any, columns: Iterable[Any]) -> None:
+    """A data frame that has these columns.
+
+    >>> import pandas as pd
+    >>> check_columns("table", pd.DataFrame({"a": [1]}), ["a", "b"])
+    Traceback (most recent call last):
+    ...
+    ValueError: table must have the columns 'a', 'b', got 'a'
+    """
+    found, wanted = list(getattr(table, "columns", ())), list(columns)
+    if not all(isinstance(column, str) and column in found for column in wanted):
+        shown, there = (", ".join(map(repr, names))[:200] for names in (wanted, found))
+        raise ValueError(f"{name} must have the columns {shown}, got {there or 'none'}")

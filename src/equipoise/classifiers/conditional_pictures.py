@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from equipoise._core.checks import check_columns, check_type
 from equipoise.report import COLORS, PALETTE, new_axes
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def plot_precision_at_recalls(
     figure, axes = _panels(len(panels))
     places = np.arange(len(recalls))
     for ax, (title, models, conditional) in zip(axes, panels, strict=False):
-        table = pd.DataFrame({name: np.asarray(values) for name, values in models.items()})
+        table = pd.DataFrame({name: np.asarray(values) for name, values in dict(models).items()})
         best = [str(name) for name in table if (table[name] >= table.max(axis=1)).any()]
         for color, name in zip(PALETTE[2:], best, strict=False):
             ax.plot(places, table[name], ".--", lw=1, color=color, label=_readable(name))
@@ -96,6 +97,7 @@ def plot_tradeoff(
     >>> len(plot_tradeoff(table, "auc", ["brier"], color="tau").axes)
     1
     """
+    check_columns("table", table, [color, against, *metrics])
     figure, axes = _panels(len(metrics))
     for ax, metric in zip(axes, metrics, strict=False):
         for shade, (value, group) in zip(_shades(table[color].nunique()), table.groupby(color), strict=False):
@@ -142,6 +144,7 @@ def plot_map(table: pd.DataFrame, metric: str, *, rows: str, columns: str) -> An
     >>> table = pd.DataFrame({"gamma": [0, 0, 1, 1], "tau": [0, 1, 0, 1], "auc": [0.5, 0.6, 0.7, 0.8]})
     >>> figure = plot_map(table, "auc", rows="gamma", columns="tau")
     """
+    check_columns("table", table, [rows, columns, metric])
     wide = table.pivot_table(index=rows, columns=columns, values=metric)
     figure, axes = _panels(1, width=4.6)
     ax = axes[0]
@@ -196,7 +199,7 @@ def plot_training_maps(
     low = min(float(np.nanmin(values)) for _, values in panels)
     high = max(float(np.nanmax(values)) for _, values in panels)
     for ax, (title, values) in zip(axes, panels, strict=False):
-        down, across, inner_down, inner_across = values.shape
+        down, across, inner_down, inner_across = np.shape(values)
         flat = values.transpose(0, 2, 1, 3).reshape(down * inner_down, across * inner_across)
         image = ax.imshow(flat, cmap="viridis", aspect="auto", vmin=low, vmax=high)
         ax.grid(False)
@@ -234,6 +237,7 @@ def plot_densities(laws: Mapping[str, Sequence[Distribution]]) -> Any:
     >>> len(plot_densities({"τ": [Linear(0, 3, 0), Linear(0, 3, 0.33)]}).axes)
     2
     """
+    check_type("laws", laws, Mapping)  # type: ignore[type-abstract]
     figure, axes = _panels(2 * len(laws), most=len(laws))
     for column, (name, chosen) in enumerate(laws.items()):
         for law, color in zip(chosen, _shades(len(chosen)), strict=True):
@@ -249,6 +253,8 @@ def plot_densities(laws: Mapping[str, Sequence[Distribution]]) -> Any:
 
 
 def _panels(count: int, width: float = 3.3, most: int = 4) -> tuple[Any, Any]:
+    if not count:
+        raise ValueError("there must be something to draw, got no panel")
     across = min(count, most)
     down = -(-count // across)
     figure, axes = new_axes(width * across, 2.8 * down, down, across, count)

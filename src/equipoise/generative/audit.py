@@ -10,7 +10,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from equipoise._core.checks import IntArray, check_array, check_choice, check_fraction, check_same_length
+from equipoise._core.checks import (
+    IntArray,
+    check_array,
+    check_choice,
+    check_fraction,
+    check_same_length,
+    check_type,
+)
 from equipoise.datasets.labeled_images import LabeledImages, Pixels
 from equipoise.generative.memorization import Neighbors, nearest_two
 from equipoise.report import Interval
@@ -257,6 +264,7 @@ def audit_copies(
 
 
 def _check_alike(samples: Pixels, training: LabeledImages) -> None:
+    check_type("training", training, LabeledImages)
     if samples.shape[1:] != training.images.shape[1:]:
         raise ValueError(
             f"samples and training images must have one shape, got {samples.shape[1:]} and "

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from equipoise._core.checks import FloatArray, check_fraction, check_integer
+from equipoise._core.checks import FloatArray, check_columns, check_fraction, check_integer
 from equipoise.generative.memorization import crossing_time
 from equipoise.generative.monitor import Window, crossing_times, window
 from equipoise.report import Interval
@@ -114,6 +114,7 @@ def read_clock(
     check_fraction("threshold", threshold)
     check_integer("n_bootstrap", n_bootstrap, low=1)
     tail = (1 - float(check_fraction("confidence", confidence))) / 2
+    check_columns("table", table, ["step", "label", "n", "fraction"])
     looks = table.sort_values(["step", "label"])
     codes = range(len(names))
     times = np.array([crossing_times(looks, threshold).get(code, np.inf) for code in codes])

@@ -9,7 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from equipoise._core.checks import FloatArray, IntArray, check_array, check_fraction, check_integer
+from equipoise._core.checks import (
+    FloatArray,
+    IntArray,
+    check_array,
+    check_counts,
+    check_fraction,
+    check_in_range,
+    check_integer,
+)
 from equipoise._core.random import RandomState, as_generator
 
 _BLOCK = 2**24  # distances held at once
@@ -92,7 +100,7 @@ def nearest_two(
         part = slice(start, start + rows)
         rough = squares - 2 * (a[part] @ b.T)  # up to ‖a‖², the same for all candidates of a row
         if skip is not None:
-            rough[np.arange(len(rough)), np.asarray(skip)[part]] = np.inf
+            rough[np.arange(len(rough)), check_counts("skip", skip)[part]] = np.inf
         index[part], distance[part] = _two_of(
             rough, a[part], b, None if same is None else (same[0][part], same[1])
         )
@@ -167,7 +175,11 @@ def memorized_fraction(
     >>> memorized_fraction([True, False, True, True], ["a", "a", "b", "b"])["fraction"].tolist()
     [0.5, 1.0]
     """
-    flags, labels = np.asarray(memorized, dtype=float), np.asarray(labels)
+    flags, labels = check_in_range("memorized", memorized, 0, 1), np.asarray(labels)
+    if flags.ndim != 1 or flags.shape != labels.shape:
+        raise ValueError(
+            f"memorized and labels must be vectors of one length, got shapes {flags.shape} and {labels.shape}"
+        )
     check_integer("n_bootstrap", n_bootstrap, low=1)
     tail = (1 - float(check_fraction("confidence", confidence))) / 2
     rng = as_generator(random_state)

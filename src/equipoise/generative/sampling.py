@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from equipoise._core.checks import check_in_range
+from equipoise._core.checks import check_in_range, check_integer, check_type
 from equipoise._core.progress import track
 from equipoise.generative.schedule import NoiseSchedule
 
@@ -84,7 +84,9 @@ def sample(
         raise ValueError("guidance needs labels, and a model trained with label_dropout > 0")
     device = denoiser_device(denoiser)
     parts = []
-    walk = schedule.times(stride)
+    walk = check_type("schedule", schedule, NoiseSchedule).times(stride)
+    check_integer("n", n, low=0)
+    check_integer("batch_size", batch_size, low=1)
     for start in range(0, n, batch_size):
         size = min(batch_size, n - start)
         asked = None if labels is None else labels[start : start + size].to(device)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy.typing as npt
 
 from equipoise import losses
-from equipoise._core.checks import check_choice
+from equipoise._core.checks import check_choice, check_type
 from equipoise.losses._base import Loss
 
 
@@ -82,4 +82,4 @@ def get_loss(name: str, class_counts: npt.ArrayLike | None = None, **params: Any
 
 
 def _key(name: str) -> str:
-    return name.lower().replace("_", "").replace("-", "")
+    return check_type("loss", name, str).lower().replace("_", "").replace("-", "")

@@ -9,6 +9,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from equipoise._core.checks import check_type
 from equipoise.networks.base import FeaturesAndHead
 
 _HEADS = ("head", "fc", "classifier", "heads", "output", "last_linear")
@@ -122,6 +123,7 @@ def adapt(
     >>> [name for name, value in net.named_parameters() if value.requires_grad]
     ['head.weight', 'head.bias']
     """
+    check_type("module", module, nn.Module)
     if weights is not None:
         _load(module, weights)
     if head is None and not frozen and _is_network(module) and _outputs(module) == n_classes:

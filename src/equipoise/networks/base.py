@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 
-from equipoise._core.checks import check_choice, check_integer
+from equipoise._core.checks import check_choice, check_integer, check_type
 from equipoise._core.memory import available_memory, spoken_size
 
 
@@ -246,7 +246,7 @@ def build_network(
         if not isinstance(network, nn.Module):
             raise TypeError(f"module must make a torch.nn.Module, got {network!r}")
         return adapt(network, n_classes) if has_head(network) else network
-    if module.startswith(("torchvision/", "timm/")):
+    if check_type("module", module, str).startswith(("torchvision/", "timm/")):
         check_options(params)
         return build_from_library(module, shape, n_classes, **params)
     name = ("mlp" if len(shape) == 1 else "convnet") if module == "auto" else module

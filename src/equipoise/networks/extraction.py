@@ -67,8 +67,9 @@ def extract_features(
     >>> extract_features(pictures, network.state_dict(), network).shape
     (2, 32)
     """
-    if len(images.shape) != 4 or images.shape[1] != 3:
-        raise ValueError(f"images must be (n, 3, height, width), got shape {tuple(images.shape)}")
+    shape = tuple(getattr(images, "shape", ()))
+    if len(shape) != 4 or shape[1] != 3:
+        raise ValueError(f"images must be (n, 3, height, width), got shape {shape}")
     check_integer("batch_size", batch_size, low=1)
     network = build_network(module, images.shape[1:], 1, weights=weights, frozen=True).to(device).eval()
     starts = range(0, len(images), batch_size)

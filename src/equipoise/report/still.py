@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise._core.checks import check_integer, check_positive, check_type
 from equipoise._core.text import printable
 from equipoise.metrics.significance import Comparison, critical_difference
 from equipoise.report.blocks import clip
@@ -54,8 +55,10 @@ def new_axes(width: float, height: float, rows: int = 1, columns: int = 1, count
     import matplotlib
     from matplotlib.figure import Figure
 
+    size = float(check_positive("width", width)), float(check_positive("height", height))
+    rows, columns = check_integer("rows", rows, 1, 100), check_integer("columns", columns, 1, 100)
     with matplotlib.rc_context(_theme()):
-        figure = Figure(figsize=(width, height), layout="constrained")
+        figure = Figure(figsize=size, layout="constrained")
         axes = np.ravel(figure.subplots(rows, columns))
     for ax in axes[len(axes) if count is None else count :]:
         ax.axis("off")
@@ -116,7 +119,7 @@ def plot_critical_difference(comparison: Comparison, *, alpha: float = 0.05, tit
     """
     from scikit_posthocs import critical_difference_diagram
 
-    names = {name: literal(name) for name in comparison.ranks.index}
+    names = {name: literal(name) for name in check_type("comparison", comparison, Comparison).ranks.index}
     ranks = comparison.ranks.rename(names)
     longest = max(map(len, names.values()))
     figure, ax = new_axes(min(5 + 0.14 * longest, 14), 1.3 + 0.2 * len(ranks))

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from equipoise._core.checks import check_type
 from equipoise.studies.spec import Spec
 
 FOLDER_VARIABLE = "EQUIPOISE_STUDIES"
@@ -92,7 +93,7 @@ def named_spec(name: str) -> Spec:
     >>> named_spec("smoke").name
     'smoke'
     """
-    name = name.replace("_", "-")
+    name = check_type("name", name, str).replace("_", "-")
     known = spec_names()
     if name not in known:
         where = f" in {studies_folder() or 'any folder studies/ here or above'} (see {FOLDER_VARIABLE})"

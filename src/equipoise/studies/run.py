@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from equipoise._core.checks import check_type
 from equipoise._core.progress import Progress, bars_are_shown
 from equipoise.studies._rows import StoreError
 from equipoise.studies.cell import CellOutcome, CellTask
@@ -85,7 +86,7 @@ def run_study(
     ...         print(counts.done, store.frame("squares")["square"].tolist())
     2 [1, 4]
     """
-    cells = spec.cells(size, only, changed)
+    cells = check_type("spec", spec, Spec).cells(size, only, changed)
     needed = spec.requires_data
     check_required(needed(cells) if callable(needed) else needed)
     own = not isinstance(store, Store)

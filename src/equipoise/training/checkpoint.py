@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from equipoise._core.checks import check_integer
+from equipoise._core.checks import check_integer, check_type
 from equipoise._core.files import DamagedFileError, recover, write_json
 from equipoise._core.fingerprint import describe, environment, fingerprint
 from equipoise._core.sealed import SEAL, SealedFolder, open_sealed, sealing
@@ -164,8 +164,8 @@ def check_finite(weights: dict[str, Tensor]) -> None:
     ...
     ValueError: the weights head must be finite
     """
-    for name, weight in weights.items():
-        if not weight.isfinite().all():
+    for name, weight in check_type("weights", weights, dict).items():
+        if not check_type(name, weight, Tensor).isfinite().all():
             raise ValueError(f"the weights {name} must be finite")
 
 

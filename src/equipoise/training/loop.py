@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from equipoise._core.checks import check_integer
+from equipoise._core.checks import check_integer, check_type
 from equipoise._core.progress import Progress
 from equipoise._core.random import derive_seed
 from equipoise.training.callbacks import Callback
@@ -213,6 +213,8 @@ def fit(
     >>> [record["epoch"] for record in run.history]
     [1, 2, 3, 4, 5]
     """
+    check_type("model", model, nn.Module)
+    check_type("data", data, TensorData)
     fabric = make_fabric() if fabric is None else fabric
     run = Run(
         model,
@@ -397,7 +399,8 @@ def predict(model: nn.Module, inputs: Tensor, *, batch_size: int = 1024) -> Tens
     >>> predict(nn.Linear(2, 3), torch.zeros(5, 2), batch_size=2).shape
     torch.Size([5, 3])
     """
-    was_training = model.training
+    check_type("inputs", inputs, Tensor)
+    was_training = check_type("model", model, nn.Module).training
     model.eval()
     weight = next(model.parameters(), inputs)
     dtype = weight.dtype if inputs.is_floating_point() else inputs.dtype

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from equipoise._core.checks import check_type
 from equipoise.losses.functional.scatter import class_spread
 from equipoise.losses.functional.shared import (
     class_rows,
@@ -288,6 +289,8 @@ def lpl_perturbation(
     >>> torch.isclose(shift.norm(), torch.tensor(2.0))
     tensor(True)
     """
+    for name, value in {"logits": logits, "target": target, "bounds": bounds}.items():
+        check_type(name, value, Tensor)
     bound = bounds.to(logits.dtype)[target]
     if step_size is None:
         return _class_step(logits, target, bound)
@@ -327,7 +330,8 @@ def prediction_bounds(logits: Tensor, target: Tensor, bound: float, spread: floa
     >>> prediction_bounds(torch.tensor([[2.0, 0.0], [0.0, 0.0]]), torch.tensor([0, 1]), bound=0.4, spread=0.1)
     tensor([-0.5000,  0.5000])
     """
-    p = true_class(F.softmax(logits, dim=-1), target)
+    check_type("target", target, Tensor)
+    p = true_class(F.softmax(check_type("logits", logits, Tensor), dim=-1), target)
     zero = torch.zeros_like(logits[0])
     count = zero.index_add(0, target, torch.ones_like(p))
     mean = zero.index_add(0, target, p) / count.clamp_min(1)

@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor
 
+from equipoise._core.checks import check_type
 from equipoise.losses.functional.shared import reduce_loss
 
 
@@ -48,7 +49,8 @@ def balanced_mse(
     >>> torch.allclose(balanced_mse(y + 1, y, tau=0.0), torch.tensor(1.0))
     True
     """
-    error = (prediction - target).square()
+    check_type("target", target, Tensor)
+    error = (check_type("prediction", prediction, Tensor) - target).square()
     apart = (prediction.unsqueeze(1) - target.unsqueeze(0)).square() / (2 * sigma**2)
     crowd = torch.logsumexp(-apart, dim=1) - math.log(len(target))
     return reduce_loss(error + 2 * sigma**2 * tau * crowd, reduction)

@@ -6,6 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from equipoise._core.checks import check_type
+
 _HALF = (torch.float16, torch.bfloat16)
 
 
@@ -22,6 +24,7 @@ def promote(input: Tensor) -> Tensor:
     Tensor
         The same values; a tensor that is not of half precision is returned as it is.
     """
+    check_type("input", input, Tensor)
     return input.float() if input.dtype in _HALF else input
 
 
@@ -50,7 +53,7 @@ def true_class(values: Tensor, target: Tensor) -> Tensor:
 
 def is_soft(target: Tensor) -> bool:
     """Class probabilities instead of class indices."""
-    return target.is_floating_point()
+    return check_type("target", target, Tensor).is_floating_point()
 
 
 def negative_log_likelihood(input: Tensor, target: Tensor) -> Tensor:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from equipoise._core.checks import check_type
 from equipoise.losses.functional.shared import (
     is_soft,
     negative_log_likelihood,
@@ -139,7 +140,7 @@ def sigmoid_focal_loss(
     tensor(10000.)
     """
     logits = promote(input)
-    share = target.to(logits.dtype)
+    share = check_type("target", target, Tensor).to(logits.dtype)
     log_p, log_q = F.logsigmoid(logits), F.logsigmoid(-logits)
     positive = -torch.exp(phi * log_q) * log_p
     negative = -torch.exp(phi * log_p) * log_q
@@ -255,6 +256,8 @@ def disturb_target(target: Tensor, n_classes: int, uniform: Tensor, draw: Tensor
     >>> disturb_target(torch.tensor([0, 0]), 4, torch.zeros(2), torch.tensor([0.0, 0.8]), rate=0.5)
     tensor([0, 3])
     """
+    for name, value in {"target": target, "uniform": uniform, "draw": draw}.items():
+        check_type(name, value, Tensor)
     other = (draw * n_classes).long().clamp_max(n_classes - 1)
     return torch.where(uniform < rate, other, target)
 
@@ -340,7 +343,7 @@ def nenum_offset(
     >>> nenum_offset(-p.log(), torch.tensor([0.5, 0.5]))
     tensor([0.0100, 0.2500])
     """
-    surprise = surprise.detach()
+    surprise = check_type("surprise", surprise, Tensor).detach()
     if offset == "none":
         return torch.ones_like(surprise)
     if offset == "inverse":

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
-from equipoise._core.checks import FloatArray
+from equipoise._core.checks import FloatArray, check_fraction, check_integer, check_type
 
 
 class TrainingSet(NamedTuple):
@@ -65,6 +65,10 @@ def sample_training_set(
     >>> int((made.labels > 0).sum())
     3
     """
+    check_integer("dim", dim, low=1)
+    check_integer("count", count, low=2)
+    check_type("generator", generator, np.random.Generator)
+    train_fraction = float(check_fraction("train_fraction", train_fraction))
     positives = min(max(round(train_fraction * count), 1), count - 1)
     labels = np.where(np.arange(count) < positives, 1.0, -1.0)
     inputs = generator.standard_normal((count, dim), dtype=dtype)
