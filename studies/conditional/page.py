@@ -173,7 +173,7 @@ def _scarce(results: pd.DataFrame) -> Section | None:
         "anyway, so that their gains above are of this kind already. The last two columns are what the choice on "
         "few positives costs."
     )
-    costs = ["lost, retrained", "lost, conditional"]
+    shown = ["lost, retrained", "lost, conditional"]
     columns = [
         "method",
         "against",
@@ -183,9 +183,9 @@ def _scarce(results: pd.DataFrame) -> Section | None:
         "±",
         "gain, few",
         "± (few)",
-        *costs,
+        *shown,
     ]
-    signed = dict.fromkeys(("gain, many positives", "gain, few", *costs), "+.4f")
+    signed = dict.fromkeys(("gain, many positives", "gain, few", *shown), "+.4f")
     table = Table(columns, rows, formats={**signed, "±": ".4f", "± (few)": ".4f"})
     return Section("Chosen at the training imbalance", [Text(said), table])
 
