@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy import stats
 
 from equipoise.report import Headline, Interval, Section, Table, Text
 from equipoise.studies.spec import Spec
+from equipoise.studies.store import Store
 
 from .spec import LOOKED_AT
 
@@ -20,20 +22,29 @@ ENOUGH = 50  # positives in the test rows from which a table counts alone
 
 def page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
     """The unseen tables decide; those that were looked at stand beside."""
-    minute = results[results["budget"] == 60.0]
-    main = minute[minute["method"] != "autogluon"]
+    main = results[results["budget"] == 60.0]
     unseen = main[~main["dataset"].isin(LOOKED_AT)]
     sections = [_summary(unseen), _ranks(unseen, "Unseen tables")]
     looked = main[main["dataset"].isin(LOOKED_AT)]
     if len(looked):
         sections.append(_ranks(looked, "Tables that were looked at"))
     sections.append(_tables(main))
-    if len(main) < len(minute):
-        sections.append(_ranks(minute, "With AutoGluon, where it ran"))
-    if (results["budget"] == 300.0).any():
-        sections.append(_ranks(results[results["budget"] == 300.0], "With five minutes"))
+    autogluon, longer = _of_size("autogluon"), _of_size("long")
+    if len(autogluon):
+        sections.append(_ranks(pd.concat([main, autogluon]), "With AutoGluon, on the tables where it ran"))
+    if len(longer):
+        sections.append(_ranks(longer, "With five minutes"))
     sections.append(_promises(results))
     return sections
+
+
+def _of_size(size: str) -> pd.DataFrame:
+    """The results of another size of this study, if it was run."""
+    path = Path(__file__).with_name(f"results-{size}.sqlite")
+    if not path.exists():
+        return pd.DataFrame()
+    with Store(path, read_only=True) as store:
+        return store.frame("advisor-peers")
 
 
 def _complete(results: pd.DataFrame, metric: str) -> pd.DataFrame:

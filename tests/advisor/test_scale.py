@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import threading
@@ -79,11 +80,20 @@ def test_a_sample_judges_as_all_rows_do(sampled, data):
     assert shown == pytest.approx(average_precision_score(truth, sampled.predict_proba(fresh)[:, 1]), abs=0.1)
 
 
-def test_too_little_time_thins_the_frequent_rows_and_says_so(data, monkeypatch):
+def test_time_that_is_left_goes_into_more_rows(data, monkeypatch):
     from equipoise.advisor import all_rows
 
     monkeypatch.setattr(module, "MOST_COMPARED", 2_000)
-    monkeypatch.setattr(all_rows.AllRows, "_seconds", lambda *_: 5_000.0)  # ten times what there is
+    monkeypatch.setattr(all_rows.AllRows, "_seconds", lambda *_: 5_000.0)  # ten times what there is, it seems
+    advisor = Advisor(**{**FAST, "treatments": ["lightgbm"]}).fit(*data)
+    assert any("was fitted to all 20,000 rows" in note for note in advisor.notes_)
+
+
+def test_too_little_room_thins_the_frequent_rows_and_says_so(data, monkeypatch):
+    from equipoise.advisor import all_rows
+
+    monkeypatch.setattr(module, "MOST_COMPARED", 2_000)
+    monkeypatch.setattr(all_rows, "AllRows", functools.partial(all_rows.AllRows, most=5_000))
     advisor = Advisor(**{**FAST, "treatments": ["lightgbm"]}).fit(*data)
     assert any("with the class shares corrected" in note for note in advisor.notes_)
     fresh, truth = make_rows(20_000, seed=1)

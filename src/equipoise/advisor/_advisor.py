@@ -265,6 +265,10 @@ class Advisor(ClassifierMixin, BaseEstimator):
         weight = dict(zip([bag.name for bag in bags], self.stack_.weights, strict=True))
         boosted = sorted([bag for bag in bags if takes_all_rows(bag)], key=lambda bag: -weight[bag.name])
         if not boosted:
+            self.notes_.append(
+                "The delivered model was fitted to these rows: its parts cannot be fitted to all rows, which only "
+                "the models of LightGBM can."
+            )
             return set()
         everything = AllRows(table_blocks(table), self.encoders_["trees"], rows)
         if table.parts is not None:

@@ -25,6 +25,7 @@ from equipoise.datasets.thinning import thin
 SAFETY = 1.3
 _EFFICIENCY = 0.7  # of each further thread
 ENOUGH = 0.8  # of the rounds, for a model on all rows to replace those on the sample
+_WORTH_A_FIT = 1.5  # times as many rows as before
 PROBE_ROWS, PROBE_ROUNDS, USUAL_ROUNDS = 40_000, 10, 200
 
 
@@ -88,21 +89,44 @@ class AllRows:
         if self.engine != "local":
             return self._fit_on_cluster(bags[0], context)
         y = np.concatenate([block.y for block in self.blocks])
-        expected = [self._seconds(bag, len(y), context.threads) for bag in bags]
-        left = max(deadline - time.monotonic(), 0.0)
-        most = min(self.most, max(int(len(y) * left / max(SAFETY * expected[0], 1e-9)), len(self.sample)))
-        kept = thin(y, np.arange(len(y)), most, context.seed)
         reference = self._reference(context)
+        seconds = SAFETY * self._seconds(bags[0], len(y), context.threads) / len(y)  # a row
+        most, kept, fitted = len(self.sample), np.empty(0, dtype=np.int64), list[Bag]()
+        while len(kept) < len(y):  # as many rows as there is time for, by what the rows before took
+            left = max(deadline - time.monotonic(), 0.0)
+            most = min(self.most, max(int(left / max(seconds, 1e-12)), most))
+            if most < min(_WORTH_A_FIT * len(kept), len(y)):
+                break
+            more = thin(y, np.arange(len(y)), most, context.seed)
+            started = time.monotonic()
+            again = self._fitted_bags(bags, y, more, reference, context, deadline)
+            if not again:
+                break  # the time was up: what was fitted before is better than half a model
+            kept, fitted = more, again
+            seconds = SAFETY * (time.monotonic() - started) / len(kept)
+        return fitted, _note(len(y), len(kept), fitted)
+
+    def _fitted_bags(
+        self,
+        bags: Sequence[Bag],
+        y: IntArray,
+        kept: IntArray,
+        reference: Any,
+        context: Context,
+        deadline: float,
+    ) -> list[Bag]:
+        """The bags that were fitted to some of the rows in time, in their order."""
         data = self._dataset(y, kept, reference, context)
         fitted: list[Bag] = []
-        for bag, seconds in zip(bags, expected, strict=True):
-            if fitted and time.monotonic() + SAFETY * seconds * len(kept) / len(y) > deadline:
+        for bag in bags:
+            expected = SAFETY * self._seconds(bag, len(kept), context.threads)
+            if fitted and time.monotonic() + expected > deadline:
                 break
             again = self._fitted(bag, data, y[kept], context, deadline)
             if again.models[0].estimator.rounds_ < ENOUGH * bag.models[0].estimator.rounds_:
-                break  # the time was up: what was fitted to the sample is better than half a model
+                break
             fitted.append(again)
-        return fitted, _note(len(y), len(kept), fitted)
+        return fitted
 
     def _seconds(self, bag: Bag, total: int, threads: int) -> float:
         """What boosting on all rows will take, from what the bag's models took on the sample."""
