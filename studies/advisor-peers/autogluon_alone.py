@@ -12,10 +12,11 @@ import tempfile
 
 import numpy as np
 import pandas as pd
-from autogluon.tabular import TabularPredictor
 
 
 def main() -> None:
+    from autogluon.tabular import TabularPredictor
+
     source, target, seconds = sys.argv[1:]
     with np.load(source) as held:
         X, y, X_test = held["X"], held["y"], held["X_test"]

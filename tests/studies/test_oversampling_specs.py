@@ -143,7 +143,11 @@ def test_parts_page_says_what_does_the_work():
         return 40 + gain + noise[cell["seed"]] * (cell["mixes"] == "uniform") - 2 * (cell["decoder"] == "sum")
 
     text = Report("page", spec.page(_parts(acsa), spec)).to_markdown()
-    lines = {line.split("|")[1].strip(): line for line in text.splitlines() if " less " in line}
+    lines = {
+        line.split("|")[1].strip(): line
+        for line in text.splitlines()
+        if line.startswith("|") and " less " in line
+    }
     assert "+10.00" in lines["batches: balanced less natural"]
     assert "helps" in lines["batches: balanced less natural"]
     assert "cannot tell" in lines["mixes: uniform less none"]
