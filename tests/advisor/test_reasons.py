@@ -168,6 +168,7 @@ def test_one_column_leaves_a_page():
     assert "nan" not in text.split()
 
 
+@pytest.mark.slow
 def test_two_hundred_classes_leave_a_page():
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(200), 4)

@@ -151,6 +151,7 @@ def test_other_data_and_other_networks_are_refused(made, run, tmp_path, capsys):
     refused(capsys, run, "monitor", run, other, match="other images than")
 
 
+@pytest.mark.slow
 def test_a_foreign_state_or_checkpoint_is_refused(run, tmp_path, capsys):
     other = write_images(tmp_path / "other.npz", seed=1)
     foreign = tmp_path / "foreign"

@@ -54,6 +54,7 @@ def test_the_grid_asks_every_loss_of_every_set():
     assert set(cells[cells["seed"] == 0].iloc[:24]["dataset"]) == set(conditional.IMAGES)
 
 
+@pytest.mark.slow
 def test_a_cell_and_the_page(monkeypatch):
     monkeypatch.setattr(conditional, "_load", digits)
     rows = []

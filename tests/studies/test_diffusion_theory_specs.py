@@ -21,6 +21,7 @@ def page_of(tmp_path, spec):
         return report.to_markdown(), store.frame(spec.name)
 
 
+@pytest.mark.slow
 def test_windows_narrow_and_widen_with_the_variance_ratio(tmp_path):
     spec = named_spec("diffusion-windows")
     few = {**spec.grid, "variance_ratio": [0.1, 1.0], "weight": [0.2, 0.8]}

@@ -173,6 +173,7 @@ def test_results_come_first_with_what_to_know_before_them(tmp_path):
     assert places == sorted(places)
 
 
+@pytest.mark.slow
 def test_many_data_sets_are_folded_under_their_summary(tmp_path):
     spec = study(metrics=["auc"])
     spec = replace(spec, grid={**spec.grid, "dataset": [f"set {i}" for i in range(16)]})

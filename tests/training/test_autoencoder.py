@@ -350,6 +350,7 @@ class _Kill(Callback):
             raise _Killed
 
 
+@pytest.mark.slow
 def test_adaptive_augmentation_follows_the_critic_and_is_resumed(tmp_path):
     plan = Plan(decoder_rate=1.0)
 

@@ -399,7 +399,8 @@ def predict(model: nn.Module, inputs: Tensor, *, batch_size: int = 1024) -> Tens
     >>> predict(nn.Linear(2, 3), torch.zeros(5, 2), batch_size=2).shape
     torch.Size([5, 3])
     """
-    check_type("inputs", inputs, Tensor)
+    if not hasattr(inputs, "split") or not hasattr(inputs, "is_floating_point"):  # streamed inputs have both
+        raise TypeError(f"inputs must be a Tensor, got {inputs!r:.60}")
     was_training = check_type("model", model, nn.Module).training
     model.eval()
     weight = next(model.parameters(), inputs)
