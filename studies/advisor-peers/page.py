@@ -31,7 +31,8 @@ def page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
     sections.append(_tables(main))
     autogluon, longer = _of_size("autogluon"), _of_size("long")
     if len(autogluon):
-        sections.append(_ranks(pd.concat([main, autogluon]), "With AutoGluon, on the tables where it ran"))
+        title = "With AutoGluon (its trees and linear models, in bags of five), where it ran"
+        sections.append(_ranks(pd.concat([main, autogluon]), title))
     if len(longer):
         sections.append(_ranks(longer, "With five minutes"))
     sections.append(_promises(results))

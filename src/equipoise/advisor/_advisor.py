@@ -37,11 +37,8 @@ from equipoise.datasets.thinning import sample_rows
 from equipoise.metrics import UnmetWish, Wish, choose_decision, judge_decision
 
 MOST_COMPARED = 200_000  # rows of a larger table on which treatments are compared, the rare classes first
-_LEAST_COMPARED, COMPARED_A_SECOND = 50_000, 400  # with a short budget fewer of them
-_ROWS_DRAWN, BLOCKS_DRAWN = (
-    20_000,
-    4,
-)  # of a larger table, to match the mean probabilities to the class shares
+_LEAST_COMPARED, _COMPARED_A_SECOND = 50_000, 400  # with a short budget fewer of them
+_ROWS_DRAWN, _BLOCKS_DRAWN = 20_000, 4  # of a larger table, to match mean probabilities to the class shares
 _MOST_VALUES_FOR_COPIES = 20_000_000  # in a larger table near-copies are not looked for
 
 
@@ -266,8 +263,8 @@ class Advisor(ClassifierMixin, BaseEstimator):
         boosted = sorted([bag for bag in bags if takes_all_rows(bag)], key=lambda bag: -weight[bag.name])
         if not boosted:
             self.notes_.append(
-                "The delivered model was fitted to these rows: its parts cannot be fitted to all rows, which only "
-                "the models of LightGBM can."
+                "The delivered model was fitted to these rows. Only LightGBM's models can be fitted to all rows of "
+                "a large table, and it has none of them."
             )
             return set()
         everything = AllRows(table_blocks(table), self.encoders_["trees"], rows)
@@ -278,6 +275,8 @@ class Advisor(ClassifierMixin, BaseEstimator):
         again = {bag.name: bag for bag in fitted}
         self.bags_ = [again.get(bag.name, bag) for bag in bags]
         self.notes_.append(note)
+        if again and len(again) < len(bags):
+            self.notes_.append("The other models of the ensemble were fitted to the rows that were compared.")
         return set(again)
 
     def _match_prior(self, table: DataTable, rows: Rows, refitted: set[str], seed: int) -> None:
@@ -294,10 +293,10 @@ class Advisor(ClassifierMixin, BaseEstimator):
         held = ~drawn[self.truth_]
         proba, codes = [self.held_out_[held]], [self.truth_[held]]
         rng, blocks = np.random.default_rng(seed), table_blocks(table)
-        for number in np.unique(np.linspace(0, len(blocks) - 1, BLOCKS_DRAWN).astype(int)):
+        for number in np.unique(np.linspace(0, len(blocks) - 1, _BLOCKS_DRAWN).astype(int)):
             y = blocks[number].y
             index = np.flatnonzero(drawn[y])
-            index = np.sort(rng.choice(index, min(len(index), _ROWS_DRAWN // BLOCKS_DRAWN), replace=False))
+            index = np.sort(rng.choice(index, min(len(index), _ROWS_DRAWN // _BLOCKS_DRAWN), replace=False))
             found = blocks[number].read()
             taken = found.iloc[index] if isinstance(found, pd.DataFrame) else found[index]
             proba.append(self._stacked(taken))
@@ -617,7 +616,7 @@ def _most_compared(table: DataTable, budget: Budget) -> int:
     """All rows, or of a large table as many as the budget can compare treatments on."""
     if table.n_rows <= MOST_COMPARED:
         return len(table)
-    return min(MOST_COMPARED, max(_LEAST_COMPARED, int(COMPARED_A_SECOND * budget.seconds)))
+    return min(MOST_COMPARED, max(_LEAST_COMPARED, int(_COMPARED_A_SECOND * budget.seconds)))
 
 
 def _for_all_rows(

@@ -21,14 +21,14 @@ from equipoise._core.random import as_generator, derive_seed
 from equipoise.advisor._advisor import Advisor
 from equipoise.advisor._held_out import HeldOutModel, RowSample, column_of, joined, with_values
 
-MOST_ROWS, _FEWEST_ROWS, MOST_SHUFFLES = 2_000, 100, 5
+MOST_ROWS, _FEWEST_ROWS, _MOST_SHUFFLES = 2_000, 100, 5
 ROWS_AT_ONCE = 20_000
-_SHOWN_EFFECTS, _SHOWN_ERRORS, SHOWN_REASONS = 4, 5, 3
+_SHOWN_EFFECTS, _SHOWN_ERRORS, _SHOWN_REASONS = 4, 5, 3
 MOST_ASKED = 10  # columns that a row's reasons are sought in
 _WORTH_NAMING = 0.01  # of a probability
-DONORS, ORDERS = 10, 4  # other rows whose values stand for what is typical, and orders of exchanging columns
-_SLICED_COLUMNS, _PAIRED_COLUMNS, _SMALLEST_SLICE, MOST_SLICES = 12, 6, 30, 5
-DRAWS, MATERIAL = 400, 1.2  # draws of the null, and how many times the expected loss is worth a word
+DONORS, _ORDERS = 10, 4  # other rows whose values stand for what is typical, and orders of exchanging columns
+_SLICED_COLUMNS, _PAIRED_COLUMNS, _SMALLEST_SLICE, _MOST_SLICES = 12, 6, 30, 5
+DRAWS, _MATERIAL = 400, 1.2  # draws of the null, and how many times the expected loss is worth a word
 
 
 _CHI_SQUARE_MEDIAN = 0.4549
@@ -171,7 +171,7 @@ def permutation_importance(
     sample = sample.fewer(affordable, seed)
     rng = as_generator(derive_seed(seed, "shuffles"))
     before = _losses(model.proba(sample.X, sample.block), sample.y)
-    shuffles = int(np.clip(affordable // len(sample), 1, MOST_SHUFFLES))
+    shuffles = int(np.clip(affordable // len(sample), 1, _MOST_SHUFFLES))
     at_once = max(1, ROWS_AT_ONCE // (len(sample) * shuffles))
     found = []
     for start in range(0, len(names), at_once):
@@ -255,7 +255,9 @@ def _row_reasons(
     probability, shares = shapley_values(model, sample, errors, places, seed)
     explained = []
     for number, (error, lowered) in enumerate(zip(errors, -shares, strict=True)):
-        order = [i for i in np.argsort(-lowered, kind="stable") if lowered[i] > _WORTH_NAMING][:SHOWN_REASONS]
+        order = [i for i in np.argsort(-lowered, kind="stable") if lowered[i] > _WORTH_NAMING][
+            :_SHOWN_REASONS
+        ]
         reasons = [RowReason(columns[i], column_of(own, places[i])[number], float(lowered[i])) for i in order]
         explained.append(replace(error, probability=float(probability[number]), reasons=reasons))
     return explained
@@ -273,7 +275,7 @@ def shapley_values(
     """
     rng, table = as_generator(derive_seed(seed, "donors")), sample.table
     donors = np.tile(rng.choice(len(sample), DONORS, p=sample.weight), len(errors))
-    halves = [rng.permutation(len(places)) for _ in range(ORDERS // 2)]
+    halves = [rng.permutation(len(places)) for _ in range(_ORDERS // 2)]
     orders = [order for half in halves for order in (half, half[::-1])]
     own = table.rows(np.repeat([error.row for error in errors], DONORS))
     parts = []
@@ -330,9 +332,9 @@ def bad_slices(advisor: Advisor, order: list[str], seed: int, most: int = 5_000)
     for i in np.argsort(-z):
         inside = member[:, i] > 0
         loss, usual = float(-log_p[every, sample.y][inside].mean()), float(expected[inside].mean())
-        if z[i] <= limit or len(found) == MOST_SLICES:
+        if z[i] <= limit or len(found) == _MOST_SLICES:
             break
-        if loss < MATERIAL * usual or np.mean(taken[inside]) > 0.5:
+        if loss < _MATERIAL * usual or np.mean(taken[inside]) > 0.5:
             continue
         taken |= inside
         happened, said = float(np.mean(sample.y[inside] == asked)), float(proba[inside, asked].mean())

@@ -14,7 +14,7 @@ from equipoise.advisor.model import save_advisor
 from equipoise.datasets import DataTable
 from equipoise.diagnosis import Diagnosis, diagnose
 
-_FOR_DIAGNOSIS, FOR_REASONS = 0.15, 0.08  # shares of the budget
+_FOR_DIAGNOSIS, _FOR_REASONS = 0.15, 0.08  # shares of the budget
 _FOR_WRITING = 4.0  # seconds of a processor that nobody else uses
 
 
@@ -41,7 +41,7 @@ def write_report(
     diagnosis = diagnose(table, table.y, seconds=_FOR_DIAGNOSIS * budget.seconds)
     spent = time.monotonic() - budget.started
     pace = max(1.0, spent / max(time.process_time(), 1e-3))  # others may want the processor too
-    kept = min(_FOR_WRITING * pace, 0.5 * budget.seconds) + FOR_REASONS * budget.seconds
+    kept = min(_FOR_WRITING * pace, 0.5 * budget.seconds) + _FOR_REASONS * budget.seconds
     left = max(budget.seconds - spent - kept, 0.2 * budget.seconds)
     advisor.set_params(budget=left)
     with warnings.catch_warnings():
@@ -62,7 +62,7 @@ def write_fitted(
         diagnosis = diagnose(table, table.y, seconds=60.0)
     if table.image_shape is not None:
         advisor.info_["image_shape"] = list(table.image_shape)
-    reasons = find_reasons(advisor, FOR_REASONS * parse_duration(advisor.budget))
+    reasons = find_reasons(advisor, _FOR_REASONS * parse_duration(advisor.budget))
     report = build_report(advisor, table, diagnosis, str(out), reasons)
     with replacing_together(out) as temporary:
         paths = report.write(temporary)

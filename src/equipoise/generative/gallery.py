@@ -13,7 +13,7 @@ import numpy.typing as npt
 from equipoise.report import COLORS, Picture
 from equipoise.report.palette import FONT
 
-CELL, GAP, _MARGIN, LINE = 46, 8, 66, 18
+CELL, GAP, _MARGIN, _LINE = 46, 8, 66, 18
 ROWS = ("sample", "nearest", "second")
 
 
@@ -40,8 +40,8 @@ def gallery(
     copies = ratio < threshold
     title = title if len(title) <= 60 else f"…{title[-59:]}"
     width = max(_MARGIN + len(samples) * (CELL + GAP), 8 * len(title))
-    height = LINE + 8 + 3 * (CELL + GAP) + 2 * LINE - 6
-    top = LINE + 8
+    height = _LINE + 8 + 3 * (CELL + GAP) + 2 * _LINE - 6
+    top = _LINE + 8
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" font-family="{escape(FONT)}" font-size="12" fill="{COLORS["muted"]}">',

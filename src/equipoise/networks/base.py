@@ -5,13 +5,15 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 
 from equipoise._core.checks import check_choice, check_integer, check_type
 from equipoise._core.memory import available_memory, spoken_size
+
+M = TypeVar("M", bound=nn.Module)
 
 
 @runtime_checkable
@@ -70,17 +72,26 @@ class FeaturesAndHead(nn.Module):
         return logits
 
 
-class _PooledMaps(FeaturesAndHead):
-    """A body of convolutions, then the mean over the image; convolutions start as in He et al. 2015."""
+def start_as_he(network: M) -> M:
+    """Draw the convolutions as He et al. 2015 do, for ReLUs."""
+    for module in network.modules():
+        if isinstance(module, nn.Conv2d):
+            nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+    return network
+
+
+class PooledMaps(FeaturesAndHead):
+    """A body of convolutions, then the mean over the image, and dropout."""
 
     body: nn.Sequential
 
-    def _set_body(self, *layers: nn.Module) -> None:
-        self.body = nn.Sequential(*layers)
-        for module in self.body.modules():
-            if isinstance(module, nn.Conv2d):
-                nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
-        self.body.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    def __init__(self, n_features: int, n_classes: int, dropout: float = 0.0) -> None:
+        super().__init__(n_features, n_classes)
+        self.drop = nn.Dropout(dropout)
+
+    def _set_body(self, body: nn.Sequential) -> None:
+        """Take the convolutions, laid out as they are fastest."""
+        self.body = body.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def features(self, x: Tensor) -> Tensor:
         """The last feature maps, averaged over the image.
@@ -96,7 +107,8 @@ class _PooledMaps(FeaturesAndHead):
             The features.
         """
         maps: Tensor = self.body(x.contiguous(memory_format=torch.channels_last))
-        return maps.mean(dim=(2, 3))
+        pooled: Tensor = self.drop(maps.mean(dim=(2, 3)))
+        return pooled
 
 
 def logits_and_features(model: Any, *inputs: Any) -> tuple[Tensor, Tensor]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 
 from equipoise._core.checks import check_in_range, check_integer
-from equipoise.networks.base import FeaturesAndHead, check_image_shape
+from equipoise.networks.base import PooledMaps, check_image_shape
 
 
-class ConvNet(FeaturesAndHead):
+class ConvNet(PooledMaps):
     """Stages of 3×3 convolution, batch norm, ReLU and 2×2 max-pooling; average-pooled features.
 
     Parameters
@@ -45,29 +44,11 @@ class ConvNet(FeaturesAndHead):
             raise ValueError("widths must not be empty")
         channels, _, _ = check_image_shape(input_shape, 2 ** (len(widths) - 1))
         check_in_range("dropout", dropout, 0, 1, closed="left")
-        super().__init__(widths[-1], n_classes)
+        super().__init__(widths[-1], n_classes, dropout)
         layers: list[nn.Module] = []
         for stage, width in enumerate(widths):
             if stage:
                 layers.append(nn.MaxPool2d(2))
             layers += [nn.Conv2d(channels, width, 3, padding=1, bias=False), nn.BatchNorm2d(width), nn.ReLU()]
             channels = width
-        self.body = nn.Sequential(*layers).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        self.drop = nn.Dropout(dropout)
-
-    def features(self, x: Tensor) -> Tensor:
-        """The last feature maps, averaged over the image.
-
-        Parameters
-        ----------
-        x : Tensor of shape (n, channels, height, width)
-            A batch of images.
-
-        Returns
-        -------
-        Tensor of shape (n, d)
-            The features.
-        """
-        maps: Tensor = self.body(x.contiguous(memory_format=torch.channels_last))
-        pooled: Tensor = self.drop(maps.mean(dim=(2, 3)))
-        return pooled
+        self._set_body(nn.Sequential(*layers))

@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from equipoise._core.checks import check_choice, check_integer
-from equipoise.networks.base import FeaturesAndHead, check_image_shape
+from equipoise.networks.base import FeaturesAndHead, check_image_shape, start_as_he
 
 _STAGES = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3), 50: (3, 4, 6, 3)}
 
@@ -88,9 +88,7 @@ class ImageNetResNet(FeaturesAndHead):
                 layers.append(_Block(fan_in, width * 2**stage, stride, bottleneck))
                 fan_in = width * 2**stage * grown
             self.add_module(f"layer{stage + 1}", nn.Sequential(*layers))
-        for module in self.modules():
-            if isinstance(module, nn.Conv2d):
-                nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+        start_as_he(self)
         self.register_load_state_dict_pre_hook(_read_fc_as_head)  # type: ignore[no-untyped-call]
 
     def features(self, x: Tensor) -> Tensor:

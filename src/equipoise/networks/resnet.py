@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from equipoise._core.checks import check_choice, check_integer
-from equipoise.networks.base import _PooledMaps, check_image_shape
+from equipoise.networks.base import PooledMaps, check_image_shape, start_as_he
 
 
 def _conv(fan_in: int, fan_out: int, stride: int = 1) -> nn.Conv2d:
@@ -47,7 +47,7 @@ class _Block(nn.Module):
         return F.relu(self.norm2(self.conv2(hidden)) + self.shortcut(x))
 
 
-class ResNet(_PooledMaps):
+class ResNet(PooledMaps):
     """6n + 2 layers in three stages of n residual blocks, then global average pooling.
 
     Parameters
@@ -96,4 +96,6 @@ class ResNet(_PooledMaps):
                 stride = 2 if stage and not block else 1
                 blocks.append(_Block(fan_in, width * 2**stage, stride, shortcut))
                 fan_in = width * 2**stage
-        self._set_body(_conv(channels, width), nn.BatchNorm2d(width), nn.ReLU(), *blocks)
+        self._set_body(
+            start_as_he(nn.Sequential(_conv(channels, width), nn.BatchNorm2d(width), nn.ReLU(), *blocks))
+        )

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from equipoise._core.checks import check_in_range, check_integer
-from equipoise.networks.base import _PooledMaps, check_image_shape
+from equipoise.networks.base import PooledMaps, check_image_shape, start_as_he
 
 
 class _Block(nn.Module):
@@ -30,7 +30,7 @@ class _Block(nn.Module):
         return hidden + kept
 
 
-class WideResNet(_PooledMaps):
+class WideResNet(PooledMaps):
     """6n + 4 layers in three stages of n wide blocks, then global average pooling; ``"wrn28-10"`` by name.
 
     Parameters
@@ -78,4 +78,4 @@ class WideResNet(_PooledMaps):
                 blocks.append(_Block(fan_in, 16 * k * 2**stage, 2 if stage and not block else 1, dropout))
                 fan_in = 16 * k * 2**stage
         first = nn.Conv2d(channels, 16, 3, padding=1, bias=False)
-        self._set_body(first, *blocks, nn.BatchNorm2d(fan_in), nn.ReLU())
+        self._set_body(start_as_he(nn.Sequential(first, *blocks, nn.BatchNorm2d(fan_in), nn.ReLU())))

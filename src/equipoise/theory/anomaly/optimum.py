@@ -17,9 +17,9 @@ from equipoise._core.checks import FloatArray, check_choice, check_fraction, che
 from equipoise.theory.anomaly.metrics import Metrics, intrinsic_fraction, teacher_bias
 from equipoise.theory.anomaly.saddle import SaddlePoint, solve_saddle
 
-_LOWEST, HIGHEST = 0.005, 0.995  # the training fractions that are searched
+_LOWEST, _HIGHEST = 0.005, 0.995  # the training fractions that are searched
 HOTTEST = 1e4  # far above any crossover; beyond it the equations lose their digits
-_LOGIT = np.log(HIGHEST / (1 - HIGHEST))
+_LOGIT = np.log(_HIGHEST / (1 - _HIGHEST))
 _GRID = 1.0 / (1.0 + np.exp(-np.linspace(-_LOGIT, _LOGIT, 27)))  # the coarse scan
 _ZOOMS, _FINE = 3, 9  # each zoom is four times finer; the last nodes lie closer than 1/400
 _CHEBYSHEV = 9
@@ -200,7 +200,7 @@ def _width(score: Score, peak: Peak, value: FloatArray) -> FloatArray:
     low = peak.scan < level[..., None]
     place = peak.train_fraction[..., None]
     left = np.where(low & (place > _GRID), _GRID, _LOWEST).max(axis=-1)
-    right = np.where(low & (place < _GRID), _GRID, HIGHEST).min(axis=-1)
+    right = np.where(low & (place < _GRID), _GRID, _HIGHEST).min(axis=-1)
     inside, outside = np.stack([peak.train_fraction] * 2, axis=-1), np.stack([left, right], axis=-1)
     for _ in range(_ZOOMS):  # both ends at once: the cell in which the score first falls below the level
         nodes = np.linspace(inside, outside, _FINE, axis=-1)
