@@ -87,7 +87,7 @@ class PooledMaps(FeaturesAndHead):
 
     def __init__(self, n_features: int, n_classes: int, dropout: float = 0.0) -> None:
         super().__init__(n_features, n_classes)
-        self.drop = nn.Dropout(dropout)
+        self.drop = nn.Dropout(dropout) if dropout else nn.Identity()
 
     def _set_body(self, body: nn.Sequential) -> None:
         """Take the convolutions, laid out as they are fastest."""

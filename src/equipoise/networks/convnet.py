@@ -26,6 +26,7 @@ class ConvNet(PooledMaps):
 
     Examples
     --------
+    >>> import torch
     >>> ConvNet((1, 28, 28), 10)(torch.zeros(2, 1, 28, 28)).shape
     torch.Size([2, 10])
     """
