@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics import average_precision_score
+from sklearn.preprocessing import FunctionTransformer
 
 import equipoise.advisor._advisor as module
 from equipoise.advisor import Advisor
@@ -19,7 +20,9 @@ from equipoise.advisor.bags import FoldJob, Rows, fit_bag
 from equipoise.advisor.predicting import predict_file
 from equipoise.advisor.splits import make_folds
 from equipoise.advisor.treatments import Context, Treatment
+from equipoise.advisor.treatments._boosted import LightGBMTrees
 from equipoise.datasets import read_table
+from equipoise.datasets.blocks import Block, table_blocks
 
 FAST = {"treatments": ["lightgbm", "logistic"], "trials": 0, "budget": 600}
 
@@ -329,12 +332,8 @@ def test_a_cluster_that_fails_in_the_end_leaves_the_model_that_was_compared(
 
 def test_workers_end_on_the_same_round_when_the_time_is_up(cluster, data):
     """The trees of two workers whose time is up at once: as many rounds as the first look allows."""
-    from sklearn.preprocessing import FunctionTransformer
-
     from equipoise.advisor.engines import Shared, boost_on_cluster
-    from equipoise.advisor.treatments._boosted import LightGBMTrees
     from equipoise.datasets import DataTable
-    from equipoise.datasets.blocks import table_blocks
 
     X, y = data
     blocks = [(b, np.ones(len(b.y), dtype=bool)) for b in table_blocks(DataTable.from_arrays(X, y), 5_000)]
@@ -344,6 +343,20 @@ def test_workers_end_on_the_same_round_when_the_time_is_up(cluster, data):
     np.testing.assert_array_equal(  # the first rounds are the same: all workers took part in them
         ended.booster_.predict(X[:50]), whole.booster_.predict(X[:50], num_iteration=20)
     )
+
+
+@pytest.mark.slow
+def test_a_block_that_cannot_be_read_ends_the_work_of_all_workers(tmp_path, cluster, data, monkeypatch):
+    from equipoise._core.cluster import EngineError
+    from equipoise.advisor import engines
+
+    X, y = data
+    monkeypatch.setattr(engines, "_TRIES", 1)
+    gone = Block(y[:5], functools.partial(open, tmp_path / "gone"))
+    blocks = [(block, np.ones(5, dtype=bool)) for block in (Block(y[:5], X[:5].copy), gone)]
+    shared = engines.Shared(LightGBMTrees(rounds=60), FunctionTransformer(), X[:2_000], y[:2_000], 2)
+    with pytest.raises(EngineError, match=r"failed 1 times: .*No such file"):
+        engines.boost_on_cluster(cluster.scheduler_address, shared, blocks, np.inf)
 
 
 def test_rows_on_a_cluster_follow_its_memory(cluster):

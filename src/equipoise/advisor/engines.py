@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlparse
@@ -22,7 +22,7 @@ from equipoise.datasets.blocks import ROWS_AT_ONCE, Block
 
 _TRIES = 3  # of work that was lost with a worker
 _USABLE = 0.75  # of a worker's memory: Dask pauses a worker at 80 %
-_LOOK_EVERY, _NEVER = 10, 2**31  # rounds
+_LOOK_EVERY, _NEVER, _NOT_YET = 10, 2**31, 0  # rounds
 
 
 @contextmanager
@@ -134,43 +134,67 @@ def boost_on_cluster(
     def attempt() -> str:
         with _client(address) as client, warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sending large graph")
-            return str(_while_complete(client, lambda: _boosted(client, shared, blocks, deadline)))
+            ready, stop = distributed().Queue(client=client), distributed().Variable(client=client)
+            try:
+                return str(
+                    _while_complete(client, lambda: _boosted(client, shared, blocks, deadline, ready, stop))
+                )
+            finally:  # also when the work was given up: nobody waits for the others for ever
+                stop.delete()
+                ready.close()
 
     text = _again_if_lost(attempt, address)
     return LightGBMTrees.from_text(text, list(range(shared.n_classes)))
 
 
-def _boosted(client: Any, shared: Shared, blocks: Sequence[tuple[Block, BoolArray]], deadline: float) -> str:
+def _boosted(
+    client: Any,
+    shared: Shared,
+    blocks: Sequence[tuple[Block, BoolArray]],
+    deadline: float,
+    ready: Any,
+    stop: Any,
+) -> str:
     """The trees as text, from workers that each take their turn of the blocks."""
     workers = client.scheduler_info(n_workers=-1)["workers"]
     addresses = sorted(workers)[: len(blocks)]
     ports = client.gather([client.submit(_open_port, workers=[a], pure=False) for a in addresses])
     hosts = [urlparse(address).hostname for address in addresses]
-    stop = distributed().Variable(client=client)
-    stop.set(_NEVER)
+    stop.set(_NOT_YET)
     sent = client.submit(_itself, shared, pure=False)
     n_rows = sum(int(own.sum()) for _, own in blocks)
     network = {
         "machines": ",".join(f"{host}:{port}" for host, port in zip(hosts, ports, strict=True)),
-        "num_machines": len(addresses), "tree_learner": "data", "time_out": 1,
+        "num_machines": len(addresses), "tree_learner": "data", "time_out": 2,
     }  # fmt: skip
-    try:
-        futures = [
-            client.submit(
-                _boost_on_blocks,
-                sent,
-                blocks[rank :: len(addresses)],
-                {**network, "local_listen_port": ports[rank], "num_threads": workers[address]["nthreads"]},
-                n_rows,
-                (stop.name, rank == 0, deadline - time.monotonic()),
-                workers=[address],
-                pure=False,
-            )
-            for rank, address in enumerate(addresses)
-        ]
-        return str(client.gather(futures)[0])
-    finally:
-        stop.delete()
+    futures = [
+        client.submit(
+            _boost_on_blocks,
+            sent,
+            blocks[rank :: len(addresses)],
+            {**network, "local_listen_port": ports[rank], "num_threads": workers[address]["nthreads"]},
+            n_rows,
+            (ready.name, stop.name, rank == 0, deadline - time.monotonic()),
+            workers=[address],
+            pure=False,
+        )
+        for rank, address in enumerate(addresses)
+    ]
+    if _all_ready(ready, futures):  # LightGBM's patience with a machine that is late is short
+        stop.set(_NEVER)
+    return str(client.gather(futures)[0])
+
+
+def _all_ready(ready: Any, futures: Sequence[Any]) -> bool:
+    """Wait until every worker has its rows; False where one of them failed."""
+    waiting = len(futures)
+    while waiting:
+        with suppress(TimeoutError):
+            ready.get(timeout=2)
+            waiting -= 1
+        if any(future.status == "error" for future in futures):
+            return False
+    return True
 
 
 def _open_port() -> int:
@@ -185,31 +209,42 @@ def _boost_on_blocks(
     blocks: Sequence[tuple[Block, BoolArray]],
     network: dict[str, Any],
     n_rows: int,
-    stop: tuple[str, bool, float],
+    together: tuple[str, str, bool, float],
 ) -> str:
-    is_last = _agreed_end(*stop)  # the time that reading takes is a part of it
+    end = _AgreedEnd(*together)
     data = binned(blocks, shared.encoder, shared.trees.dataset(shared.X, shared.codes).construct())
-    return shared.trees.fit_with_others(data, shared.n_classes, n_rows, network, is_last).to_text()
+    end.wait_for_others()
+    return shared.trees.fit_with_others(data, shared.n_classes, n_rows, network, end).to_text()
 
 
-def _agreed_end(name: str, leads: bool, seconds: float) -> Callable[[int], bool]:
+class _AgreedEnd:
     """Whether a round is the last one, on which all workers agree.
 
     The first worker looks at its clock at every tenth round. When its time is up it names the tenth round from
     there, which nobody can pass without it, so that everybody has heard of it by then.
     """
-    last, end = distributed().Variable(name), time.monotonic() + seconds
 
-    def is_last(done: int) -> bool:
+    def __init__(self, ready: str, stop: str, leads: bool, seconds: float) -> None:
+        self.ready, self.last = distributed().Queue(ready), distributed().Variable(stop)
+        self.leads, self.end = leads, time.monotonic() + seconds
+
+    def wait_for_others(self) -> None:
+        """Say that this worker is ready, and return when all are."""
+        self.ready.put(1)
+        while self._agreed() == _NOT_YET:
+            time.sleep(0.2)
+
+    def __call__(self, done: int) -> bool:
         if done % _LOOK_EVERY:
             return False
-        agreed = int(last.get(timeout=60))  # it is gone where the others gave up
-        if leads and agreed == _NEVER and time.monotonic() > end:
+        agreed = self._agreed()
+        if self.leads and agreed == _NEVER and time.monotonic() > self.end:
             agreed = done + _LOOK_EVERY
-            last.set(agreed)
+            self.last.set(agreed)
         return done >= agreed
 
-    return is_last
+    def _agreed(self) -> int:
+        return int(self.last.get(timeout=60))  # it is gone where the others gave up
 
 
 def _while_complete(client: Any, work: Callable[[], Any]) -> Any:
