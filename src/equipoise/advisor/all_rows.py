@@ -27,6 +27,7 @@ from equipoise.datasets.thinning import thin
 SAFETY = 1.3
 _EFFICIENCY = 0.7  # of each further thread
 ENOUGH = 0.8  # of the rounds, for a model on all rows to replace those on the sample
+_CARE_ELSEWHERE = 5.0  # times the expected time, where nobody knows how busy a cluster is
 _WORTH_A_FIT = 1.5  # times as many rows as before
 PROBE_ROWS, PROBE_ROUNDS, USUAL_ROUNDS = 40_000, 10, 200
 
@@ -107,8 +108,9 @@ class AllRows:
         """
         y = np.concatenate([block.y for block in self.blocks])
         kept, fitted, failure = np.empty(0, dtype=np.int64), list[Bag](), ""
-        threads = context.threads if self.engine == "local" else 1
-        seconds = SAFETY * boosting_seconds(bags[0], len(self.sample), len(y), threads) / len(y)  # a row
+        here = self.engine == "local"
+        threads, care = (context.threads, SAFETY) if here else (1, _CARE_ELSEWHERE)
+        seconds = care * boosting_seconds(bags[0], len(self.sample), len(y), threads) / len(y)  # a row
         limit, fit_to = self._way(bags, y, context, deadline)
         most = len(self.sample)
         while len(kept) < len(y):  # as many rows as there is time for, by what the rows before took
