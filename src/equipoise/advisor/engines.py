@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlparse
@@ -187,13 +187,10 @@ def _boosted(
 
 def _all_ready(ready: Any, futures: Sequence[Any]) -> bool:
     """Wait until every worker has its rows; False where one of them failed."""
-    waiting = len(futures)
-    while waiting:
-        with suppress(TimeoutError):
-            ready.get(timeout=2)
-            waiting -= 1
+    while ready.qsize() < len(futures):
         if any(future.status == "error" for future in futures):
             return False
+        time.sleep(0.2)
     return True
 
 
