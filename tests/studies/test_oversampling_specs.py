@@ -22,13 +22,28 @@ METHODS, OURS, _epochs = _images.METHODS, _images.OURS, _images._epochs
 def test_every_method_gets_the_same_budget():
     cells = pd.DataFrame(named_spec("oversampling-images").cells())
     compared = cells[cells["budget"] == 2000]
-    assert set(compared.loc[compared["dataset"] == "fashion-mnist", "seed"]) == {0, 1, 2}
+    assert set(compared["dataset"]) == {"fashion-mnist", "mnist", "cifar10"}
+    assert (compared.groupby("dataset")["seed"].nunique() == 3).all()
     assert (compared.groupby(["dataset", "seed"])["method"].nunique() == len(METHODS)).all()
     assert set(cells.loc[cells["budget"] == 1000, "method"]) == set(OURS)
     long = pd.DataFrame(named_spec("oversampling-images").cells("small", long=9000))
     assert set(long.loc[long["budget"] > 2000, "method"]) == {"ours"}
     assert _epochs(700, 9000) == 10
     assert _epochs(1, 9000) == 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_runs_on_color_images(method, monkeypatch):
+    def draw(dataset, seed):
+        rng = np.random.default_rng(seed)
+        y = np.repeat([0, 1, 2], [30, 12, 8])
+        images = (rng.random((50, 3, 32, 32)) / 2 + y[:, None, None, None] / 4).astype(np.float32)
+        return dict.fromkeys(("train", "balanced", "imbalanced"), (images, y))
+
+    monkeypatch.setattr(_images, "draw_parts", draw)
+    found = _images.run_cell("cifar10", method, seed=0, budget=1)
+    assert 0 <= found["balanced_acsa"] <= 100
+    assert ("neighbor_plane" in found) == (method == "ours")
 
 
 def made_up(method, seed=0, budget=700, score=80.0, **more):
@@ -53,18 +68,16 @@ def test_image_page_has_the_papers_number_and_the_verdict():
     close = [*rows, *(made_up("SMOTE", seed, score=83.5 + seed) for seed in (0, 1))]
     text = image_page(close)
     assert "84.79" in text
+    assert "92.33" in text, "the paper's AUPRC stands beside ours"
+    assert "67.94" in text, "Table 14: SMOTE on the imbalanced test set"
     assert "84.50 ± 0.71" in text
     assert "not above SMOTE" in text
     assert "above every rival" in image_page([*rows, *(made_up("SMOTE", s, score=75.0) for s in (0, 1))])
 
 
 def test_image_page_shows_parts_long_runs_and_a_look_inside():
-    image = [[0, 255], [255, 0]]
-    looks = {
-        "sheet": [{"label": 9, "images": [image] * 14}],
-        "plane": [[0.0, 1.0], [1.0, 0.0]],
-        "plane_labels": [0, 9],
-    }
+    plane = [[0.0, 1.0], [1.0, 0.0]]
+    looks = {"plane": plane, "neighbor_plane": plane, "plane_labels": [0, 9]}
     rows = [
         made_up("SMOTE"),
         made_up("ours"),
@@ -76,8 +89,8 @@ def test_image_page_shows_parts_long_runs_and_a_look_inside():
     assert "57.94" in text, "Table 4"
     assert "-1.00" in text, "a part less the whole at the same budget"
     assert "9,000" in text
-    assert "oversampling-sheet-fashion-mnist" in text
     assert "oversampling-latent-fashion-mnist" in text
+    assert "principal components and t-SNE" in text
 
 
 @pytest.mark.parametrize("method", ["ours", "boosting, weights and threshold"])
