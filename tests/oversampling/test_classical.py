@@ -16,6 +16,7 @@ from equipoise.oversampling._codec import TableCodec
 from equipoise.oversampling._multiclass import draw_opponents, from_large_to_small
 from equipoise.oversampling.gate import Thresholds, assess, expected_coverage
 from equipoise.oversampling.mc_ccr import _fill, _radii
+from equipoise.oversampling.mc_rbo import _Table
 from equipoise.theory.anomaly import advise_training
 from sampler_cases import blobs, mixed
 
@@ -250,6 +251,31 @@ def test_rbo_takes_the_authors_distance_too():
         before = potential(X[sampler.provenance_.parents[:, 0]], p)
         assert (potential(made[metric], p) <= before + 1e-9).all()
     assert not np.allclose(made["euclidean"], made["manhattan"])
+
+
+@pytest.mark.parametrize(("n", "d"), [(50, 1), (300, 2), (4000, 3)])
+def test_rbo_tabulates_the_potential(n, d):
+    rng = np.random.default_rng(0)
+    field, sign, gamma = rng.random((n, d)) ** 2, rng.choice([-1.0, 1.0], n), 0.05
+    places = np.concatenate([field[:50], rng.uniform(-0.5, 1.5, (100, d))])
+    bells = np.exp(-((places[:, None] - field) ** 2).sum(axis=2) / gamma**2)
+    error = _Table.of(field, sign, gamma).at(places) - bells @ sign
+    assert (np.abs(error) < 2e-4 * np.maximum(bells.sum(axis=1), 1)).all()
+
+
+def test_rbo_walks_alike_with_and_without_a_table(monkeypatch):
+    X, y = blobs((150, 30), d=2)
+
+    def end(X_new):
+        made = (X_new[len(X) :] - X.min(axis=0)) / np.ptp(X, axis=0)
+        points = (X - X.min(axis=0)) / np.ptp(X, axis=0)
+        squared = ((made[:, None] - points) ** 2).sum(axis=2)
+        return np.abs((np.exp(-squared / 0.05**2) * np.where(y == 0, 1, -1)).sum(axis=1))
+
+    tabulated = end(MCRBO(n_steps=300, random_state=3).fit_resample(X, y)[0])
+    monkeypatch.setattr("equipoise.oversampling.mc_rbo._NODES_PER_POINT", 0)
+    seen = end(MCRBO(n_steps=300, random_state=3).fit_resample(X, y)[0])
+    assert np.abs(tabulated - seen).mean() < 0.01, "the same turns lead to the same potentials"
 
 
 def test_rbo_walks_as_one_that_sees_all_points_would(monkeypatch):

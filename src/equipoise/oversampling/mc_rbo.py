@@ -22,6 +22,7 @@ from equipoise.oversampling.provenance import Synthetic
 _REACH = 3.5  # in units of gamma: a point farther away adds less than 5e-6 to the potential of 1 of an origin
 _BLOCK = 2**18  # numbers held for the neighbors of some walkers: 2 MB, which a cache holds
 _PAIRS = 2**21  # distances held at once
+_WALKERS = 4096  # walkers whose neighbors are held at once
 _NODES_PER_GAMMA = 5  # of a tabulated potential, whose cubic splines then err by 1e-4 of it
 _NODES_PER_POINT = 1000  # where a table pays: one or two columns, and three of some thousand rows
 _ORDERS = 64  # shared random orders of the moves, each entered anywhere: a fresh shuffle a walker costs more
@@ -125,8 +126,10 @@ class MCRBO(ProvenanceSampler):
         turn = _Turns(state, np.zeros(n, np.int64))
         table = _Table.of(field, sign, self.gamma) if self.metric == "euclidean" else None
         stage, left = max(1, round(self.gamma / self.step)), self.n_steps
-        while left > 0 and len(awake := np.flatnonzero(turn.tried < 2 * d)):
+        while left > 0 and (turn.tried < 2 * d).any():
+            awake: IntArray = np.flatnonzero(turn.tried < 2 * d)
             steps = min(stage, left)
+            scenes: Iterator[tuple[IntArray, _Scene | _TabulatedScene]]
             if table is None:
                 scenes = self._scenes(walkers, awake, field, sign, _REACH * self.gamma + steps * self.step)
             else:
@@ -144,8 +147,10 @@ class MCRBO(ProvenanceSampler):
         self, walkers: FloatArray, awake: IntArray, field: FloatArray, sign: FloatArray, radius: float
     ) -> Iterator[tuple[IntArray, _Scene]]:
         """Walkers that see about as many points each, with those points."""
-        for block in np.array_split(awake, -(-len(awake) * len(field) // _PAIRS)):
-            sizes, near = _neighbors(walkers[block], field, radius, self.metric)
+        for block in np.array_split(awake, -(-len(awake) // _WALKERS)):
+            few = np.array_split(walkers[block], -(-len(block) * len(field) // _PAIRS))
+            found = [_neighbors(some, field, radius, self.metric) for some in few]
+            sizes, near = (np.concatenate(parts) for parts in zip(*found, strict=True))
             first = np.cumsum(sizes) - sizes
             for some in _split(sizes, walkers.shape[1]):
                 place = np.arange(sizes[some].max())
@@ -159,6 +164,7 @@ def _neighbors(
     walkers: FloatArray, field: FloatArray, radius: float, metric: str
 ) -> tuple[IntArray, IntArray]:
     """How many points each walker has within ``radius``, and which, one walker after another."""
+    excess: npt.NDArray[np.floating[Any]]
     if metric == "manhattan":
         excess = cdist(walkers, field, "cityblock") - radius
     else:  # one product of single precision, since points about the radius do not count
