@@ -263,6 +263,11 @@ def test_rbo_tabulates_the_potential(n, d):
     assert (np.abs(error) < 2e-4 * np.maximum(bells.sum(axis=1), 1)).all()
 
 
+def test_rbo_takes_many_columns():
+    X, y = blobs((20, 5), d=400)
+    assert len(MCRBO(n_steps=2, on_low_quality="skip", random_state=0).fit_resample(X, y)[0]) <= 40
+
+
 def test_rbo_walks_alike_with_and_without_a_table(monkeypatch):
     X, y = blobs((150, 30), d=2)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
@@ -286,7 +287,7 @@ class _Table:
         spacing, narrow = gamma / _NODES_PER_GAMMA, gamma / 3
         margin = int(_REACH * _NODES_PER_GAMMA) + 1
         shape = np.ceil(np.ptp(field, axis=0) / spacing).astype(int) + 2 * margin + 1
-        if np.prod(shape, dtype=float) > _NODES_PER_POINT * len(field):
+        if math.prod(shape.tolist()) > _NODES_PER_POINT * len(field):  # a float overflows with many columns
             return None
         place = (field - field.min(axis=0)) / spacing + margin
         around = np.rint(place).astype(int)[:, :, None] + np.arange(-margin // 2, margin // 2 + 1)
