@@ -152,6 +152,40 @@ def test_ccr_pushes_to_the_border_and_fills_inside():
     assert sampler.provenance_.moved[:5].tolist() == [False, True, False, False, False]
 
 
+def test_ccr_leaves_out_what_lies_in_its_spheres():
+    X = np.array([[0.0, 0.0], [0.05, 0.0], [1.0, 1.0], [0.9, 1.0], [1.0, 0.9]])
+    y = np.array([1, 0, 0, 0, 0])
+    sampler = MCCCR(energy=0.2, cleaning="remove", random_state=0)
+    X_new, y_new = sampler.fit_resample(X, y, sample_weight=np.arange(5.0), extra=list("abcde"))
+    assert np.array_equal(X_new[:4], X[[0, 2, 3, 4]])
+    assert y_new.tolist() == [1, 0, 0, 0, 1, 1, 1]
+    assert sampler.provenance_.originals.tolist() == [0, 2, 3, 4]
+    assert sampler.provenance_.to_frame()["parent_0"].tolist() == [0, 2, 3, 4, 0, 0, 0]
+    assert sampler.sample_weight_[:4].tolist() == [0.0, 2.0, 3.0, 4.0]
+    assert list(sampler.extra_) == list("acdeaaa")
+
+
+@pytest.mark.filterwarnings("ignore::equipoise.oversampling.LowQualityWarning")
+def test_ccr_removes_from_mixed_tables_and_many_classes():
+    frame, y = mixed()
+    new, labels = MCCCR(cleaning="remove", random_state=0).fit_resample(frame, y)
+    assert len(new) == len(labels)
+    assert (new.dtypes == frame.dtypes).all()
+    X, y = blobs()
+    sampler = MCCCR(cleaning="remove", random_state=0)
+    X_new, y_new = sampler.fit_resample(X, y)
+    kept = sampler.provenance_.originals
+    assert len(kept) < len(X)
+    assert np.array_equal(X_new[: len(kept)], X[kept])
+    assert np.array_equal(y_new[: len(kept)], y[kept])
+    assert len(sampler.provenance_.to_frame()) == len(X_new)
+
+
+def test_samples_of_unequal_shape_are_told():
+    with pytest.raises(ValueError, match=r"X must have samples of one shape, got \(2,\) and \(1,\)"):
+        AMDO().fit_resample([[1.0, 2.0], [3.0]], [0, 1])
+
+
 def test_rbo_never_raises_the_potential():
     X, y = blobs((150, 30), d=2)
     low, width = X.min(axis=0), np.ptp(X, axis=0)
