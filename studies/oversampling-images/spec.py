@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any
 
@@ -13,6 +13,7 @@ from equipoise._core.random import derive_seed
 from equipoise.studies.grid import Settings
 from equipoise.studies.spec import Spec
 
+from ..shared.image_samplers import BATCH, CLASSICAL, epochs_of, image_sampler, resampled
 from ..shared.long_tailed_images import augmentation, draw_parts
 from .printed import PAPER
 
@@ -38,10 +39,8 @@ CONTROLS: dict[str, dict[str, Any]] = {
     "natural batches": {**_ALONE, "batches": "natural"},
 }
 """Our encoder and head with averaged weights: neither mixes nor an auto-encoder."""
-CLASSICAL = ("SMOTE", "AMDO", "MC-CCR", "MC-RBO")
 SAMPLERS = ("DeepSMOTE", "GAMO", "BAGAN", *CLASSICAL)
 METHODS = ("ours", *CONTROLS, "plain", *SAMPLERS, "one-stage GAMO", "DGC")
-BATCH = 128
 SHOWN_LATENTS = 800
 
 
@@ -77,24 +76,24 @@ def _fitted(dataset: str, method: str, seed: int, budget: int, X: Any, y: Any) -
 
     augment = augmentation(dataset)
     if method in OURS or method in CONTROLS:
-        epochs = _epochs(budget / (UNITS if method in OURS else 1), len(X))
+        epochs = epochs_of(budget / (UNITS if method in OURS else 1), len(X))
         common = {"epochs": epochs, "batch_size": BATCH, "augment": augment, "random_state": seed}
         return AutoencoderClassifier(**{**common, **(OURS | CONTROLS)[method]}).fit(X, y)
     if method == "DGC":
         from equipoise.classifiers import GenerativeClassifier
 
-        epochs = _epochs(budget / UNITS, len(X))
+        epochs = epochs_of(budget / UNITS, len(X))
         return GenerativeClassifier(epochs=epochs, batch_size=BATCH, n_draws=2, random_state=seed).fit(X, y)
     if method == "one-stage GAMO":
-        sampler = _sampler("GAMO", seed, budget, X)
-        _resampled(sampler, X, y)
+        sampler = image_sampler("GAMO", seed, budget, X)
+        resampled(sampler, X, y)
         return _OneStageGAMO(sampler, X, y)
     if method in SAMPLERS:
-        X, y = _resampled(_sampler(method, seed, budget / 2, X), X, y)
+        X, y = resampled(image_sampler(method, seed, budget / 2, X), X, y)
         budget = budget if method in CLASSICAL else budget // 2  # only networks take their part of the budget
     plain = NeuralClassifier(
         Autoencoder,
-        epochs=_epochs(budget, len(X)),
+        epochs=epochs_of(budget, len(X)),
         batch_size=BATCH,
         lr=2e-3,
         optimizer_params={"weight_decay": 1e-2},
@@ -102,47 +101,6 @@ def _fitted(dataset: str, method: str, seed: int, budget: int, X: Any, y: Any) -
         random_state=seed,
     )
     return plain.fit(X, y)
-
-
-def _epochs(updates: float, rows: int) -> int:
-    return max(1, round(updates / -(-rows // BATCH)))
-
-
-def _sampler(method: str, seed: int, budget: float, X: Any) -> Any:
-    """A sampler whose networks train for about ``budget`` units (measured costs of a batch of each)."""
-    from imblearn.over_sampling import SMOTE
-
-    from equipoise.oversampling import AMDO, BAGAN, GAMO, MCCCR, MCRBO, DeepSMOTE
-
-    classical = {"SMOTE": SMOTE, "AMDO": AMDO, "MC-CCR": MCCCR, "MC-RBO": MCRBO}
-    if method in classical:
-        return classical[method](random_state=seed)
-    common = {"image_shape": X.shape[1:], "batch_size": BATCH, "random_state": seed}
-    # Budgets are small, so learning rates are above the papers'.
-    makers: dict[str, Callable[[], Any]] = {
-        "DeepSMOTE": lambda: DeepSMOTE(
-            widths=(32, 64, 128), epochs=_epochs(budget / 4, len(X)), lr=1e-3, **common
-        ),
-        "GAMO": lambda: GAMO(epochs=_epochs(budget / 1.0, len(X)), lr=5e-4, **common),
-        "BAGAN": lambda: BAGAN(
-            pretrain_epochs=_epochs(budget / 5, len(X)),
-            epochs=_epochs(budget / 10, len(X)),
-            lr=2e-4,
-            **common,
-        ),
-    }
-    return makers[method]()
-
-
-def _resampled(sampler: Any, X: Any, y: Any) -> tuple[Any, Any]:
-    import warnings
-
-    from equipoise.oversampling import LowQualityWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LowQualityWarning)
-        rows, labels = sampler.fit_resample(X.reshape(len(X), -1), y)
-    return rows.reshape(-1, *X.shape[1:]).astype(np.float32), labels
 
 
 class _OneStageGAMO:
