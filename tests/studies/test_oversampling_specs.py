@@ -16,7 +16,7 @@ from equipoise.studies.locate import study_module
 
 MEASURES = study_module("oversampling-images", "page").MEASURES
 _images = study_module("oversampling-images")
-METHODS, OURS, _epochs = _images.METHODS, _images.OURS, _images._epochs
+METHODS, OURS, epochs_of = _images.METHODS, _images.OURS, _images.epochs_of
 
 
 def test_every_method_gets_the_same_budget():
@@ -28,19 +28,20 @@ def test_every_method_gets_the_same_budget():
     assert set(cells.loc[cells["budget"] == 1000, "method"]) == set(OURS)
     long = pd.DataFrame(named_spec("oversampling-images").cells("small", long=9000))
     assert set(long.loc[long["budget"] > 2000, "method"]) == {"ours"}
-    assert _epochs(700, 9000) == 10
-    assert _epochs(1, 9000) == 1
+    assert epochs_of(700, 9000) == 10
+    assert epochs_of(1, 9000) == 1
+
+
+def color_images(dataset, seed):
+    rng = np.random.default_rng(seed)
+    y = np.repeat([0, 1, 2], [30, 12, 8])
+    images = (rng.random((50, 3, 32, 32)) / 2 + y[:, None, None, None] / 4).astype(np.float32)
+    return dict.fromkeys(("train", "balanced", "imbalanced"), (images, y))
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_runs_on_color_images(method, monkeypatch):
-    def draw(dataset, seed):
-        rng = np.random.default_rng(seed)
-        y = np.repeat([0, 1, 2], [30, 12, 8])
-        images = (rng.random((50, 3, 32, 32)) / 2 + y[:, None, None, None] / 4).astype(np.float32)
-        return dict.fromkeys(("train", "balanced", "imbalanced"), (images, y))
-
-    monkeypatch.setattr(_images, "draw_parts", draw)
+    monkeypatch.setattr(_images, "draw_parts", color_images)
     found = _images.run_cell("cifar10", method, seed=0, budget=1)
     assert 0 <= found["balanced_acsa"] <= 100
     assert ("neighbor_plane" in found) == (method == "ours")
@@ -167,3 +168,23 @@ def test_parts_page_says_what_does_the_work():
     assert "harms" in lines["decoder: sum less none"]
     alone = Report("page", spec.page(_parts(acsa, seeds=(0,)), spec)).to_markdown()
     assert "helps" not in alone, "one seed has no interval"
+
+
+def test_made_images_are_judged_and_shown(monkeypatch):
+    samples = study_module("oversampling-samples")
+    monkeypatch.setattr(samples, "draw_parts", color_images)
+    monkeypatch.setattr(samples, "all_images", lambda *_: color_images("", 1)["train"])
+    monkeypatch.setattr(samples, "COMPARED", 4)
+    monkeypatch.setattr(samples, "NEIGHBORS", 2)
+    samples._judge.cache_clear()
+    cells = [{"dataset": "cifar10", "method": method, "seed": 0, "budget": 1} for method in samples.METHODS]
+    results = pd.DataFrame([cell | samples.run_cell(**cell) for cell in cells])
+    samples._judge.cache_clear()
+    assert all(len(found) == 2 for found in results["feature_frechet"]), "one value a minority class"
+    spec = named_spec("oversampling-samples")
+    text = Report("page", spec.page(results, spec)).to_markdown()
+    assert "coverage: ours less DeepSMOTE" in text
+    assert "2.04" in text, "the paper's density"
+    assert "oversampling-samples-cifar10" in text
+    equal = results.assign(feature_coverage=[[0.5, 0.5]] * len(results))
+    assert "cannot tell" in Report("page", spec.page(equal, spec)).to_markdown(), "no difference, no verdict"
