@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 
 import numpy as np
+import pytest
 import torch
 
 from equipoise.generative import DDPM, NoiseSchedule, memorized_fraction, nearest_two
@@ -54,6 +55,26 @@ def test_monitoring_costs_less_than_twenty_steps():
         f"monitoring {looking:.2f} s, {STEPS} steps {STEPS * one_step:.2f} s: {looking / one_step / STEPS:.3f}"
     )
     assert looking < STEPS * one_step
+
+
+@pytest.mark.parametrize("shape", [(500, 8000, 784), (1000, 20_000, 784)])
+def test_neighbors_cost_no_more_than_a_flat_index(shape):
+    """At most 1.1 times an exact search by faiss, if that is installed."""
+    faiss = pytest.importorskip("faiss")
+    faiss.omp_set_num_threads(1)
+    n, m, d = shape
+    training = np.random.default_rng(0).random((m, d), dtype=np.float32)
+    samples = 0.9 * training[:n] + 0.05
+
+    def theirs():
+        index = faiss.IndexFlatL2(d)
+        index.add(training)
+        index.search(samples, 2)
+
+    rounds = [(seconds(lambda: nearest_two(samples, training)), seconds(theirs)) for _ in range(ROUNDS)]
+    own, flat = (min(times) for times in zip(*rounds, strict=True))
+    print(f"{n} among {m}: {own:.3f} s, faiss {flat:.3f} s: {own / flat:.2f}")
+    assert own < 1.1 * flat
 
 
 def test_a_step_costs_no_more_than_a_bare_loop():

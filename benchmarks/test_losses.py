@@ -22,8 +22,8 @@ LIMITS = {
         "kps": 2.0, "lpl": 2.9,
     },
     (128, 10): {
-        "ce": 1.7, "logit_adjusted": 2.1, "class_balanced": 2.2, "vs": 2.8, "ldam": 2.8, "kps": 3.0, "focal": 3.1,
-        "nenum": 3.8, "isda": 11.0, "combined": 12.0,
+        "ce": 1.5, "logit_adjusted": 1.9, "class_balanced": 1.9, "vs": 2.5, "ldam": 2.5, "kps": 2.7, "focal": 2.9,
+        "nenum": 3.5, "isda": 11.0, "combined": 12.0,
     },
     (128, 10_000): {"logit_adjusted": 1.6, "nenum": 2.5, "combined": 10.0},
 }  # fmt: skip
@@ -40,10 +40,12 @@ def one_thread():
 
 
 def seconds(function, logits):
+    """Where a call is longer than a slice of a busy processor's time, what counts is the processor's."""
     logits.grad = None
-    start = time.perf_counter()
+    clock = time.perf_counter if logits.numel() < 1e5 else time.process_time
+    start = clock()
     function().backward()
-    return time.perf_counter() - start
+    return clock() - start
 
 
 @pytest.mark.parametrize(("samples", "classes", "name", "limit"), CASES)

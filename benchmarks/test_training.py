@@ -99,7 +99,12 @@ def process_seconds(train, *args):
 
 
 @pytest.mark.parametrize(
-    ("rows", "rounds"), [(1000, 25), (20_000, 3), pytest.param(1_000_000, 1, marks=pytest.mark.slow)]
+    ("rows", "rounds"),
+    [
+        (1000, 25),
+        (20_000, 3),
+        pytest.param(1_000_000, 1, marks=[pytest.mark.slow, pytest.mark.timeout(1800)]),
+    ],
 )
 def test_an_epoch_of_the_classifier_is_nearly_one_by_hand(rows, rounds):
     """The time of the second and third epoch; the aim is 1.15, and a busy machine needs room."""

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from equipoise._core.random import derive_seed
 from equipoise.report import Block, Headline, Picture, Section, Table, Text, new_axes
 from equipoise.studies.grid import Settings
 from equipoise.studies.spec import Spec
@@ -35,6 +36,19 @@ METHODS: dict[str, dict[str, Any]] = {
     "NENum−−": {"loss": "nenum", "loss_params": {"beta": 0.999, "offset": "none"}},
     "NENum, equal scatter": {"loss": "nenum", "loss_params": {"beta": 0.999, "scatter": False}},
 }
+ELSEWHERE: dict[str, dict[str, Any]] = {
+    "Combined": {"loss": "combined", "loss_params": {"beta": 0.999}},
+    "large margin": {"loss": "large_margin", "loss_params": {"margin": 0.2, "form": "additive"}},
+    "DisturbLabel": {"loss": "disturb_label", "loss_params": {"rate": 0.05}},
+    "center": {"loss": "center", "loss_params": {"strength": 0.01}},
+    "Lq": {"loss": "lq", "loss_params": {"q": 0.4}},
+    "ISDA + dropout": {"loss": "isda", "loss_params": {"strength": 0.25}, "dropout": 0.3},
+    "LPL, by predictions": {"loss": "lpl", "loss_params": {"spread": 1.5, "split": "prediction"}},
+    "MetaSAug": {"loss": "ce", "meta": "metasaug"},
+    "Meta-ENum": {"loss": "ce", "meta": "meta-enum"},
+}
+"""Methods that the study losses-fresh trains in the same way."""
+
 BASELINES = ("CE", "CB-CE", "focal", "CB-focal")
 LONGER = ("CE", "CB-CE", "CB-focal", "NENum")
 ABLATIONS = ("NENum", "NENum−", "NENum−−", "NENum, equal scatter", "CB-CE")
@@ -117,11 +131,11 @@ def make_classifier(
     seed: int,
     loss_params: dict[str, Any] | None = None,
 ) -> Any:
-    from equipoise.classifiers import NeuralClassifier
+    from equipoise.classifiers import MetaClassifier, NeuralClassifier
     from equipoise.theory.effective_number import effective_number_weights
     from equipoise.training import BalancedFineTuning, DeferredReweighting
 
-    settings = METHODS[method]
+    settings = {**METHODS, **ELSEWHERE}[method]
     callbacks: list[Any] = []
     if settings.get("defer"):
         callbacks.append(DeferredReweighting(effective_number_weights(counts, 0.999), start=0.8))
@@ -129,9 +143,9 @@ def make_classifier(
         callbacks.append(BalancedFineTuning(start=0.8, lr_factor=1.0))  # the schedule is low by then
     if method == "NENum":
         callbacks.append(_weight_watch(epochs))
-    return NeuralClassifier(
+    made = NeuralClassifier(
         "convnet",
-        module_params={"widths": (8, 16, 32)},
+        module_params={"widths": (8, 16, 32), "dropout": settings.get("dropout", 0.0)},
         loss=settings["loss"],
         loss_params={**settings.get("loss_params", {}), **(loss_params or {})},
         epochs=epochs,
@@ -141,6 +155,21 @@ def make_classifier(
         random_state=seed,
         verbose=False,
     )
+    if "meta" not in settings:
+        return made
+    return MetaClassifier(settings["meta"], method_params={"beta": 0.999}, estimator=made, random_state=seed)
+
+
+def with_wrong_labels(y: npt.NDArray[Any], share: float, seed: int) -> npt.NDArray[Any]:
+    """Class codes of which a share is replaced by another class, each as likely.
+
+    >>> int((with_wrong_labels(np.zeros(1000, dtype=int), 0.2, seed=0) > 0).sum())
+    193
+    """
+    rng = np.random.default_rng(derive_seed(seed, "wrong labels"))
+    n_classes = max(int(y.max()) + 1, 2)
+    other = (y + rng.integers(1, n_classes, len(y))) % n_classes
+    return np.where(rng.random(len(y)) < share, other, y)
 
 
 def run_cell(
@@ -153,10 +182,13 @@ def run_cell(
     epochs: int,
     draw: int = 0,
     loss_params: dict[str, Any] | None = None,
+    wrong_labels: float = 0.0,
 ) -> dict[str, Any]:
     """Train one method once; errors in percent on validation and test data."""
     data = load_split(ratio, head, held_out, draw)
     X, y = data["train"]
+    if wrong_labels:
+        y = with_wrong_labels(y, wrong_labels, draw)
     _SEEN.clear()
     classifier = make_classifier(
         method, np.bincount(y), lr=lr, epochs=epochs, seed=seed, loss_params=loss_params
@@ -399,9 +431,10 @@ def cells(
 
 
 def check(cells: list[Settings]) -> None:
-    unknown = sorted({cell["method"] for cell in cells} - set(METHODS))
+    known = {**METHODS, **ELSEWHERE}
+    unknown = sorted({cell["method"] for cell in cells} - set(known))
     if unknown:
-        raise ValueError(f"unknown methods {', '.join(unknown)}; there are {', '.join(METHODS)}")
+        raise ValueError(f"unknown methods {', '.join(unknown)}; there are {', '.join(known)}")
 
 
 SPEC = Spec(

@@ -14,6 +14,8 @@ from equipoise.report import Headline, Section, Table, Text
 from equipoise.studies.grid import Settings
 from equipoise.studies.spec import Spec
 
+from . import further
+
 _first_study = import_module("..losses-fashion-lt.spec", __package__)
 
 MEASURES = ("test_error", "test_acsa", "test_head_recall", "test_tail_recall")
@@ -35,12 +37,16 @@ def run_cell(
     head: int,
     held_out: int,
     strength: float | None = None,
+    wrong_labels: float = 0.0,
+    **params: float,
 ) -> dict[str, Any]:
     """One training; ``draw`` chooses the images, the network's first weights and the order.
 
-    ``strength`` is the value of the method's number in :data:`TUNED`; ``None`` is the paper's.
+    ``strength`` is the value of the method's number in :data:`TUNED`; ``None`` is the paper's. ``params`` are
+    further parameters of the loss.
     """
-    params = None if strength is None else {TUNED[method][0]: strength}
+    if strength is not None:
+        params[TUNED[method][0]] = strength
     found: dict[str, Any] = _first_study.run_cell(
         method,
         ratio,
@@ -51,6 +57,7 @@ def run_cell(
         epochs=epochs,
         draw=draw,
         loss_params=params,
+        wrong_labels=wrong_labels,
     )
     found.pop("weights", None)
     return found
@@ -61,18 +68,23 @@ def cells(
     ratios: Sequence[float] = (100, 10),
     draws: Sequence[int] = (11, 12, 13),
     tuned_draws: Sequence[int] = (31, 32, 33),
+    noisy_draws: Sequence[int] = (41, 42, 43, 44, 45, 46, 47, 48),
+    tau_draws: Sequence[int] = (51, 52, 53),
+    standard_draws: Sequence[int] = (61, 62, 63),
     shown: Sequence[int] = (124_000, 248_000),
     lr: float = 0.015,
     head: int = 1000,
     held_out: int = 200,
+    wrong_labels: float = 0.2,
 ) -> Iterator[Settings]:
-    """Every method for two lengths of training; then, on other draws, for three values of its own number."""
+    """Every method for two lengths of training; on other draws for three values of its own number; then
+    the further questions."""
     from equipoise.datasets import exponential_counts
 
-    epochs = {
-        ratio: [max(round(n / exponential_counts(head, 10, ratio).sum()), 1) for n in shown]
-        for ratio in ratios
-    }
+    def length_of(head: int, ratio: float, n: int = shown[0]) -> int:
+        return max(round(n / exponential_counts(head, 10, ratio).sum()), 1)
+
+    epochs = {ratio: [length_of(head, ratio, n) for n in shown] for ratio in ratios}
     size = {"lr": lr, "head": head, "held_out": held_out}
     for draw, ratio in product(draws, ratios):
         for length, method in product(epochs[ratio], methods):
@@ -81,6 +93,14 @@ def cells(
         for strength in TUNED[method][1] if method in TUNED else (None,):
             common = {"method": method, "ratio": ratio, "draw": draw, "epochs": epochs[ratio][0], **size}
             yield {**common, "strength": strength}
+    for cell in (
+        *further.noisy_cells(noisy_draws, wrong_labels),
+        *further.tau_cells(tau_draws, ratios),
+    ):
+        yield {**cell, "epochs": length_of(head, cell["ratio"]), **size}
+    quarter = {**size, "head": head // 4}  # of each class, about as many images in all
+    for cell in further.standard_cells(standard_draws):
+        yield {**cell, "epochs": length_of(head // 4, 1), **quarter}
 
 
 def chosen(at: pd.DataFrame, by: str) -> pd.DataFrame:
@@ -92,7 +112,9 @@ def chosen(at: pd.DataFrame, by: str) -> pd.DataFrame:
 
 
 def page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
-    """A table a ratio, NENum's paired gains, and the sentence that follows from them; for both choices."""
+    """A table a ratio, NENum's paired gains, and what follows from them; then the further questions."""
+    apart = further.is_further(results)
+    more, results = list(further.sections(results)), results[~apart]
     if "strength" not in results:
         results = results.assign(strength=np.nan)
     tuned = results.groupby("draw")["strength"].transform(lambda values: values.notna().any())
@@ -108,7 +130,7 @@ def page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
     said = [f"{s.title}: {b.text}" for s in sections for b in s.blocks if isinstance(b, Text)]
     if said:
         sections[0] = Section(sections[0].title, [Headline(said[0]), *sections[0].blocks])
-    return sections
+    return sections + more
 
 
 def _blocks(at: pd.DataFrame, ratio: float, by: str) -> list[Any]:
@@ -164,7 +186,7 @@ def _gains(picked: pd.DataFrame) -> list[Any]:
 SPEC = Spec(
     name="losses-fresh",
     title="NENum against re-weighting on fresh draws of Fashion-MNIST-LT",
-    reference="Wu & Li, Revisiting the Effective Number Theory, Tables 2 and 3",
+    reference="Wu & Li, Revisiting the Effective Number Theory, Tables 2, 3, 5 and 6 and Fig 6",
     run_cell=run_cell,
     grid=cells,
     sizes={
@@ -173,11 +195,22 @@ SPEC = Spec(
             "ratios": [10],
             "draws": [11],
             "tuned_draws": [31],
+            "noisy_draws": [41],
+            "tau_draws": [51],
+            "standard_draws": [61],
             "head": 100,
             "shown": [800, 1600],
         },
         "small": {},
-        "paper": {"head": 5000, "shown": [3_000_000], "draws": [], "tuned_draws": [31, 32, 33, 34, 35]},
+        "paper": {
+            "head": 5000,
+            "shown": [3_000_000],
+            "draws": [],
+            "tuned_draws": [31, 32, 33, 34, 35],
+            "noisy_draws": [],
+            "tau_draws": [],
+            "standard_draws": [],
+        },
     },
     paper={"test_error": {str(ratio): numbers for ratio, numbers in _first_study.PAPER.items()}},
     differs=(
@@ -185,7 +218,9 @@ SPEC = Spec(
         "The images, the first weights and the order are drawn anew for each draw. On three draws each method "
         "trains for the number of epochs that has the least error on 200 validation images a class; on three "
         "others it trains for 124,000 samples with the best of three values of its own number (β, φ or r). The "
-        "test part is used once, for the tables."
+        "test part is used once, for the tables. The further questions have draws of their own, 124,000 samples "
+        "and nothing chosen: wrong labels on eight draws; τ₁ and τ₂ with the combined loss in the place of "
+        "Meta-ENum; balanced data with 250 images of each class."
     ),
     page=page,
     requires_data=("fashion-mnist",),

@@ -174,6 +174,31 @@ def test_ignored_rows_leave_no_trace(name):
     assert nothing == 0
 
 
+@pytest.mark.parametrize(("wrong", "ignored"), [(3, -100), (-1, -100), (-100, 255)])
+def test_a_batch_with_a_wrong_target_is_refused_and_leaves_no_trace(name, wrong, ignored):
+    loss, twin = (make(name, 3, ignore_index=ignored).double() for _ in range(2))
+    logits, target, extras = batch(12, 3)
+    bad = target.clone()
+    bad[4] = wrong
+    for part in (loss, twin):
+        part.start_epoch(0, 2)
+        call(part, logits, target, extras)
+    with pytest.raises(ValueError, match=rf"target must lie in \[0, 3\), got {wrong}"):
+        call(loss, logits, bad, extras)
+    for part in (loss, twin):
+        part.end_epoch()
+    for key, value in loss.state_dict().items():
+        assert torch.equal(value, twin.state_dict()[key]), key
+
+
+def test_a_class_can_be_the_ignored_one(name):
+    logits, target, extras = batch(12, 3)
+    keep = target != 1
+    rest = {**extras, "features": extras["features"][keep]}
+    value = call(make(name, 3, ignore_index=1).double(), logits, target, extras)
+    torch.testing.assert_close(value, call(make(name, 3).double(), logits[keep], target[keep], rest))
+
+
 def test_more_axes_and_a_single_sample(name):
     loss = make(name, 3, reduction="none").double()
     if loss.requires - {"head_weight"}:

@@ -139,6 +139,18 @@ def test_neighbors_are_exact():
     assert np.allclose(found.distance, np.take_along_axis(apart, order, axis=1), rtol=1e-6)
 
 
+def test_neighbors_among_many_copies_and_in_a_class_of_two():
+    rng = np.random.default_rng(0)
+    b = np.repeat(rng.normal(size=(15, 4)), 20, axis=0)
+    found = nearest_two(b, b, skip=np.arange(300))
+    assert (found.distance == 0).all()
+    assert (found.index // 20 == np.arange(300)[:, None] // 20).all()
+    alone = nearest_two(
+        b[:2], b[:3], skip=[0, 1], sample_labels=[0, 0], training_labels=[0, 0, 1]
+    )  # the skipped one and one more
+    assert np.isinf(alone.distance[:, 1]).all()
+
+
 def test_second_neighbor_of_the_same_class():
     b, labels = np.array([[0.0], [0.1], [3.0]]), np.array([0, 1, 0])
     found = nearest_two([[0.01]], b, sample_labels=[0], training_labels=labels)

@@ -9,13 +9,14 @@ import pytest
 from equipoise.studies.locate import study_module
 
 _study = study_module("losses-fresh")
-SPEC, TUNED, chosen, page = _study.SPEC, _study.TUNED, _study.chosen, _study.page
+SPEC, TUNED, chosen, page, further = _study.SPEC, _study.TUNED, _study.chosen, _study.page, _study.further
 
 
 def results():
     """On validation data CE gains by longer training, NENum by r = 1; on the test part it is the other way."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(SPEC.cells())
+    frame = frame[~further.is_further(frame)].copy()
     longer = frame["epochs"] == frame.groupby("ratio")["epochs"].transform("max")
     better = np.where(
         frame["method"] == "NENum", (frame["strength"] == 1) | (frame["draw"] < 30) & ~longer, longer
@@ -29,7 +30,9 @@ def results():
 
 def test_all_methods_have_the_same_number_of_runs_on_the_same_draws():
     cells = pd.DataFrame(SPEC.cells())
-    assert len(cells) == len(cells.drop_duplicates()) == 60 + 78
+    assert len(cells) == len(cells.drop_duplicates())
+    cells = cells[~further.is_further(cells)]
+    assert len(cells) == 60 + 78
     runs = cells.groupby(["method", "ratio", "epochs", "strength"], dropna=False)["draw"].nunique()
     assert set(runs.drop("CE")) == {3}
     assert {len(values) for _, values in TUNED.values()} == {3}
@@ -65,3 +68,36 @@ def test_the_page_says_what_the_gains_say():
     claim, table, *_ = sections[0].blocks
     assert claim.claim.startswith("Fashion-MNIST-LT 100 : 1")
     assert [row[1] for row in table.rows if row[0] == "NENum"] == ["r = 1"]
+
+
+def test_the_further_questions_are_answered_on_draws_of_their_own():
+    cells = pd.DataFrame(SPEC.cells())
+    asked = further.is_further(cells)
+    assert not set(cells[asked]["draw"]) & set(cells[~asked]["draw"])
+    assert (cells[asked].groupby("draw")["method"].count() >= 4).all()
+    cells["test_error"] = 20.0 + cells["draw"] % 10 + 3 * (cells["method"] == "NENum−")
+    cells["test_error"] += (cells["tau1"].fillna(1) - 1).abs() + (cells["method"] == "Meta-ENum")
+    noise, taus, standard = further.sections(cells)
+    assert noise.blocks[0].text.endswith(
+        "gains +3.00 ± 0.00 points over NENum−, which is Eq 28, without it (8 draws): agrees."
+    )
+    beside = {row[0]: row[2] for row in noise.blocks[1].rows}
+    assert beside["NENum−"] == "+3.00 ± 0.00, worse"
+    assert beside["NENum"] == "+0.00 ± 0.00, cannot tell"
+    assert beside["CB-CE"] == ""
+    above = {tuple(row[:2]): row[3] for row in taus.blocks[0].rows}
+    assert len(above) == 9
+    assert above["4", "1"] == "+3.00 ± 0.00"
+    assert above["1", "4"] == "+0.00 ± 0.00"
+    assert above["1", "1"] == ""
+    assert [row[0] for row in standard.blocks[0].rows][-1] == "Meta-ENum"
+    assert len(standard.blocks[0].rows) == 12
+
+
+def test_wrong_labels_are_as_many_as_asked_and_never_right():
+    y = np.arange(10).repeat(2000)
+    found = _study._first_study.with_wrong_labels(y, 0.2, seed=3)
+    assert abs((found != y).mean() - 0.2) < 0.01
+    assert np.array_equal(found, _study._first_study.with_wrong_labels(y, 0.2, seed=3))
+    shares = np.bincount((found - y)[found != y] % 10, minlength=10)[1:] / (found != y).sum()
+    assert np.abs(shares - 1 / 9).max() < 0.02

@@ -21,6 +21,7 @@ from equipoise._core.checks import (
 from equipoise._core.random import RandomState, as_generator
 
 _BLOCK = 2**24  # distances held at once
+_FEW = 8  # images a sample whose distances are measured again
 
 
 @dataclass(frozen=True)
@@ -95,48 +96,68 @@ def nearest_two(
     index = np.empty((len(a), 2), dtype=np.int64)
     distance = np.empty((len(a), 2))
     squares = np.einsum("ij,ij->i", b, b)
+    rounding = _rounding(a, squares)
     rows = max(1, _BLOCK // len(b))
     for start in range(0, len(a), rows):
         part = slice(start, start + rows)
-        rough = squares - 2 * (a[part] @ b.T)  # up to ‖a‖², the same for all candidates of a row
+        rough = (-2 * a[part]) @ b.T
+        rough += squares  # up to ‖a‖², the same for all candidates of a row
         if skip is not None:
             rough[np.arange(len(rough)), check_counts("skip", skip)[part]] = np.inf
         index[part], distance[part] = _two_of(
-            rough, a[part], b, None if same is None else (same[0][part], same[1])
+            rough, a[part], b, None if same is None else (same[0][part], same[1]), rounding[part]
         )
     return Neighbors(index, distance)
 
 
 def _flat(name: str, images: npt.ArrayLike) -> npt.NDArray[np.float32]:
     array = np.asarray(images, dtype=np.float32)
-    check_array(name, array)
+    if not (array.size and np.isfinite(array).all()):
+        check_array(name, array)  # which says what is wrong
     return np.ascontiguousarray(array.reshape(len(array), -1))
 
 
+def _rounding(a: npt.NDArray[np.float32], squares: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """How far two rough distances of a sample may be off together: twice the bound of sums of d products."""
+    largest = np.sqrt(squares.max())
+    length = np.sqrt(np.einsum("ij,ij->i", a, a))
+    unit = np.finfo(np.float32).eps * (a.shape[1] + 2)
+    return np.asarray(2 * unit * largest * (2 * length + largest), dtype=np.float32)
+
+
 def _two_of(
-    rough: npt.NDArray[np.float32], a: npt.NDArray[np.float32], b: npt.NDArray[np.float32], same: Any
+    rough: npt.NDArray[np.float32],
+    a: npt.NDArray[np.float32],
+    b: npt.NDArray[np.float32],
+    same: Any,
+    rounding: npt.NDArray[np.float32],
 ) -> tuple[IntArray, FloatArray]:
     index = np.empty((len(a), 2), dtype=np.int64)
     distance = np.empty((len(a), 2))
-    index[:, 0], distance[:, 0] = _nearest(rough, a, b)
+    index[:, 0], distance[:, 0] = _nearest(rough, a, b, rounding)
     if same is not None:
         rough = np.where(same[0][:, None] == same[1][None, :], rough, np.inf)
     rough[np.arange(len(a)), index[:, 0]] = np.inf
-    index[:, 1], distance[:, 1] = _nearest(rough, a, b)
+    index[:, 1], distance[:, 1] = _nearest(rough, a, b, rounding)
     return index, distance
 
 
 def _nearest(
-    rough: npt.NDArray[np.float32], a: npt.NDArray[np.float32], b: npt.NDArray[np.float32]
+    rough: npt.NDArray[np.float32],
+    a: npt.NDArray[np.float32],
+    b: npt.NDArray[np.float32],
+    rounding: npt.NDArray[np.float32],
 ) -> tuple[IntArray, FloatArray]:
-    """The exact winner among the eight that rounding cannot tell apart from the best."""
-    few = min(8, rough.shape[1])
-    near = np.argpartition(rough, few - 1, axis=1)[:, :few]
-    exact = np.sqrt(((b[near].astype(np.float64) - a[:, None].astype(np.float64)) ** 2).sum(axis=2))
-    exact = np.where(np.isfinite(np.take_along_axis(rough, near, axis=1)), exact, np.inf)
-    best = exact.argmin(axis=1)
-    rows = np.arange(len(a))
-    return near[rows, best], exact[rows, best]
+    """The exact winner among those, at most eight, that rounding cannot tell apart from the best."""
+    close = np.flatnonzero(rough <= (rough.min(axis=1) + rounding)[:, None])
+    row, near = np.divmod(close[np.lexsort((rough.flat[close], close // rough.shape[1]))], rough.shape[1])
+    first = np.searchsorted(row, np.arange(len(a)))
+    few = np.arange(len(row)) - first[row] < _FEW
+    row, near = row[few], near[few]
+    exact = np.sqrt(((b[near].astype(np.float64) - a[row]) ** 2).sum(axis=1))
+    exact[np.isinf(rough[row, near])] = np.inf
+    best = np.lexsort((near, exact, row))[np.searchsorted(row, np.arange(len(a)))]
+    return near[best], exact[best]
 
 
 def memorized_fraction(

@@ -91,6 +91,7 @@ class Loss(nn.Module, abc.ABC):
     soft_targets: ClassVar[bool] = False
     follows_epochs: ClassVar[bool] = False  # whether start_epoch and end_epoch matter
     rowwise: ClassVar[frozenset[str]] = frozenset()  # hyper-parameters that may be one value a row
+    kernel_checks: ClassVar[bool] = False  # torch refuses wrong targets before ``compute`` keeps anything
     class_counts: Tensor | None
 
     def __init__(
@@ -168,32 +169,33 @@ class Loss(nn.Module, abc.ABC):
         ValueError
             If shapes do not fit, or targets are out of range.
         """
-        if torch.is_autocast_enabled(input.device.type):
-            with torch.autocast(input.device.type, enabled=False):
-                return self._forward(input, target, sample_weight, needs)
-        return self._forward(input, target, sample_weight, needs)
-
-    def _forward(
-        self, input: Tensor, target: Tensor, weight: Tensor | None, needs: dict[str, Tensor]
-    ) -> Tensor:
+        device = "cpu" if input.is_cpu else input.device.type  # quicker than to ask for the device
+        if torch.is_autocast_enabled(device):
+            with torch.autocast(device, enabled=False):
+                return self.forward(input, target, sample_weight=sample_weight, **needs)
         if needs.keys() != self.requires:
             if self._attached is not None:
                 needs = {**self._attached.offers(self.requires), **needs}
             self._check_needs(needs)
-        if weight is None and self._is_plain(input, target):
-            loss = self.compute(promote(input), target, self.reduction, **needs)
+        if sample_weight is None and self._is_plain(input, target):
+            try:
+                loss = self.compute(promote(input), target, self.reduction, **needs)
+            except IndexError:  # of a target that is ignored, or wrong
+                return self._forward_any(input, target, sample_weight, needs)
             self._check_result(loss, input)
             return loss
-        return self._forward_any(input, target, weight, needs)
+        return self._forward_any(input, target, sample_weight, needs)
 
     def _is_plain(self, input: Tensor, target: Tensor) -> bool:
         """Whether a batch needs the equation alone: checked logits (n, C), classes that all exist and take part."""
         if not self.validate or untouchable(input) or input.ndim != 2 or target.dtype != torch.int64:
             return False
-        n_classes = input.shape[1]
-        if target.shape != input.shape[:1] or self._n_classes not in (None, n_classes):
+        n, n_classes = input.shape
+        if not n or target.shape != (n,) or self._n_classes not in (None, n_classes):
             return False
-        return bool(target.numel()) and self._all_take_part(target, n_classes)
+        if self.kernel_checks and input.is_cpu and not 0 <= self.ignore_index < n_classes:
+            return True
+        return self._all_take_part(target, n_classes)
 
     def _forward_any(
         self, input: Tensor, target: Tensor, weight: Tensor | None, needs: dict[str, Tensor]

@@ -64,6 +64,7 @@ class LogitAdjustedLoss(Loss):
     rowwise = frozenset({"tau"})
     needs_counts = True
     soft_targets = True
+    kernel_checks = True
     class_counts: Tensor
     log_prior: Tensor
 
@@ -127,6 +128,7 @@ class VSLoss(Loss):
     rowwise = frozenset({"gamma", "tau"})
     needs_counts = True
     soft_targets = True
+    kernel_checks = True
     class_counts: Tensor
     log_prior: Tensor
 

@@ -57,6 +57,7 @@ class ClassBalancedLoss(Loss):
     aliases: ClassVar[tuple[str, ...]] = ("cb",)
     needs_counts = True
     soft_targets = True
+    kernel_checks = True
     class_counts: Tensor
     class_weight: Tensor
 

@@ -50,6 +50,7 @@ class CrossEntropyLoss(Loss):
 
     aliases: ClassVar[tuple[str, ...]] = ("ce",)
     soft_targets = True
+    kernel_checks = True
 
     def compute(self, logits: Tensor, target: Tensor, reduction: str, **needs: Tensor) -> Tensor:
         return cross_entropy_of(logits, target, reduction)
@@ -85,6 +86,7 @@ class WeightedCrossEntropyLoss(Loss):
 
     aliases: ClassVar[tuple[str, ...]] = ("weighted_ce", "wce")
     soft_targets = True
+    kernel_checks = True
     class_weight: Tensor
 
     def __init__(

@@ -48,6 +48,7 @@ class FocalLoss(Loss):
     """
 
     soft_targets = True
+    kernel_checks = True
     rowwise = frozenset({"phi", "alpha"})
     alpha: Tensor | None
 
@@ -68,9 +69,9 @@ class FocalLoss(Loss):
 
     def compute(self, logits: Tensor, target: Tensor, reduction: str, **needs: Tensor) -> Tensor:
         if self.alpha is not None and self.alpha.ndim == 2:  # one pair of weights a row
+            each = functional.focal_loss(logits, target, phi=self.phi, reduction="none")
             weight = self.alpha.to(logits.dtype).gather(1, target.unsqueeze(1)).squeeze(1)
-            each = weight * functional.focal_loss(logits, target, phi=self.phi, reduction="none")
-            return reduce_loss(each, reduction)
+            return reduce_loss(weight * each, reduction)
         return functional.focal_loss(logits, target, phi=self.phi, alpha=self.alpha, reduction=reduction)
 
     def set_rows(self, **values: Tensor) -> None:

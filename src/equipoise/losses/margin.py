@@ -25,6 +25,7 @@ class _CosineLoss(Loss):
     """Margins of cosines: logits are s·cos, from a head that normalizes features and weights."""
 
     needs_counts = True
+    kernel_checks = True
     head: ClassVar[str] = "cosine"
     class_counts: Tensor
     margins: Tensor

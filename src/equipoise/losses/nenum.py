@@ -62,6 +62,7 @@ class NENumLoss(Loss):
 
     requires: ClassVar[frozenset[str]] = frozenset({"head_weight"})
     needs_counts = True
+    kernel_checks = True
     follows_epochs = True
     class_counts: Tensor
     class_weight: Tensor

@@ -48,6 +48,7 @@ class PolyLoss(Loss):
 
     aliases: ClassVar[tuple[str, ...]] = ("poly1",)
     soft_targets = True
+    kernel_checks = True
 
     def __init__(
         self,

@@ -48,6 +48,7 @@ class LqLoss(Loss):
 
     aliases: ClassVar[tuple[str, ...]] = ("gce", "generalized_cross_entropy")
     soft_targets = True
+    kernel_checks = True
 
     def __init__(
         self,

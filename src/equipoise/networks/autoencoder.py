@@ -124,6 +124,7 @@ class Autoencoder(FeaturesAndHead):
             *_dense([mixed, *(widths.mixer,) * 4], nn.LeakyReLU(0.2), dropped),
             nn.Linear(widths.mixer, self.n_mixed),
         )
+        self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def features(self, x: Tensor) -> Tensor:
         """The latent z = E(x).

@@ -125,6 +125,7 @@ class UNet(nn.Module):
         nn.init.zeros_(last.weight)
         nn.init.zeros_(last.bias)  # type: ignore[arg-type]
         self.leave = nn.Sequential(_norm(c), nn.SiLU(), last)
+        self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def forward(self, x: Tensor, t: Tensor, labels: Tensor | None = None) -> Tensor:
         told = self.time(_time_embedding(t, self.base))
@@ -132,7 +133,7 @@ class UNet(nn.Module):
             if labels is None:
                 raise ValueError("this network was made for classes: labels are needed")
             told = told + self.label(labels)
-        x = self.enter(x)
+        x = self.enter(x.contiguous(memory_format=torch.channels_last))
         skips = [x]
         for layer in self.down:
             x = layer(x, told) if isinstance(layer, _Block) else layer(x)

@@ -9,6 +9,7 @@ from torch.nn import functional as F
 from equipoise._core.checks import check_type
 
 _HALF = (torch.float16, torch.bfloat16)
+_NO_CLASS = -(1 << 62)  # an ignore_index that no target has
 
 
 def promote(input: Tensor) -> Tensor:
@@ -58,16 +59,22 @@ def is_soft(target: Tensor) -> bool:
 
 def negative_log_likelihood(input: Tensor, target: Tensor) -> Tensor:
     """−log p(y|x) of each sample, through torch's fused kernel."""
-    return F.cross_entropy(input, target.to(input.dtype) if is_soft(target) else target, reduction="none")
+    return cross_entropy_of(input, target, "none")
 
 
-def cross_entropy_of(logits: Tensor, target: Tensor, reduction: str) -> Tensor:
-    """Cross-entropy of logits that a loss has moved, reduced in torch's fused kernel."""
-    if not logits.shape[0]:  # whose mean torch gives as NaN
-        return reduce_loss(negative_log_likelihood(logits, target), reduction)
-    return F.cross_entropy(
-        logits, target.to(logits.dtype) if is_soft(target) else target, reduction=reduction
-    )
+def cross_entropy_of(
+    logits: Tensor, target: Tensor, reduction: str, class_weight: Tensor | None = None
+) -> Tensor:
+    """Cross-entropy of logits that a loss has moved, reduced in torch's fused kernel.
+
+    An empty batch has 0, where torch's mean is NaN. On a CPU the kernel raises an IndexError for a target that
+    is no class, −100 like any other.
+    """
+    if is_soft(target):
+        target = target.to(logits.dtype)
+    if not logits.shape[0] and reduction == "mean":
+        reduction = "sum"
+    return F.cross_entropy(logits, target, class_weight, ignore_index=_NO_CLASS, reduction=reduction)
 
 
 def weighted_mean(weight: Tensor, loss: Tensor, reduction: str) -> Tensor:

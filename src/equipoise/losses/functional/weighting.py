@@ -8,6 +8,7 @@ from torch.nn import functional as F
 
 from equipoise._core.checks import check_type
 from equipoise.losses.functional.shared import (
+    cross_entropy_of,
     is_soft,
     negative_log_likelihood,
     promote,
@@ -190,8 +191,8 @@ def class_balanced_loss(
     logits = promote(input)
     if isinstance(phi, (int, float)) and phi == 0:
         if reduction == "mean":
-            class_weight, reduction = class_weight.to(logits.dtype) / max(logits.shape[0], 1), "sum"
-        return cross_entropy(logits, target, class_weight=class_weight, reduction=reduction)
+            class_weight, reduction = class_weight / max(logits.shape[0], 1), "sum"
+        return cross_entropy_of(logits, target, reduction, class_weight.to(logits.dtype))
     return focal_loss(logits, target, phi=phi, alpha=class_weight, reduction=reduction)
 
 
