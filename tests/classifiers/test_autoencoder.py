@@ -152,3 +152,20 @@ def test_one_sample_class_and_constant_columns_work(table):
     assert np.isfinite(clf.predict_proba(X)).all()
     with pytest.raises(ValueError, match="NaN"):
         clf.fit(np.where(X > 2.9, np.nan, X), y)
+
+
+class _Mean(torch.nn.Module):
+    """An encoder without a head to replace: the means of the columns."""
+
+    def forward(self, x):
+        return x.mean(dim=(1, 2))
+
+
+def test_an_encoder_of_the_wrong_width_and_unequal_images_are_told():
+    encoder = _Mean()
+    images, y = np.random.default_rng(0).random((20, 8, 8)), np.arange(20) % 2
+    with pytest.raises(ValueError, match=r"into 16 numbers, got the shape \(8,\); set latent to its width"):
+        AutoencoderClassifier(module=encoder, latent=16, epochs=1).fit(images, y)
+    AutoencoderClassifier(module=encoder, latent=8, epochs=1, random_state=0).fit(images, y)
+    with pytest.raises(ValueError, match=r"samples of one shape, got \(8, 8\) and \(7, 8\)"):
+        AutoencoderClassifier(epochs=1).fit([images[0], images[1][1:]], [0, 1])

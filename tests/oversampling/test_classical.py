@@ -16,6 +16,7 @@ from equipoise.oversampling._codec import TableCodec
 from equipoise.oversampling._multiclass import draw_opponents, from_large_to_small
 from equipoise.oversampling.gate import Thresholds, assess, expected_coverage
 from equipoise.oversampling.mc_ccr import _fill, _radii
+from equipoise.oversampling.mc_rbo import _Table
 from equipoise.theory.anomaly import advise_training
 from sampler_cases import blobs, mixed
 
@@ -151,6 +152,40 @@ def test_ccr_pushes_to_the_border_and_fills_inside():
     assert sampler.provenance_.moved[:5].tolist() == [False, True, False, False, False]
 
 
+def test_ccr_leaves_out_what_lies_in_its_spheres():
+    X = np.array([[0.0, 0.0], [0.05, 0.0], [1.0, 1.0], [0.9, 1.0], [1.0, 0.9]])
+    y = np.array([1, 0, 0, 0, 0])
+    sampler = MCCCR(energy=0.2, cleaning="remove", random_state=0)
+    X_new, y_new = sampler.fit_resample(X, y, sample_weight=np.arange(5.0), extra=list("abcde"))
+    assert np.array_equal(X_new[:4], X[[0, 2, 3, 4]])
+    assert y_new.tolist() == [1, 0, 0, 0, 1, 1, 1]
+    assert sampler.provenance_.originals.tolist() == [0, 2, 3, 4]
+    assert sampler.provenance_.to_frame()["parent_0"].tolist() == [0, 2, 3, 4, 0, 0, 0]
+    assert sampler.sample_weight_[:4].tolist() == [0.0, 2.0, 3.0, 4.0]
+    assert list(sampler.extra_) == list("acdeaaa")
+
+
+@pytest.mark.filterwarnings("ignore::equipoise.oversampling.LowQualityWarning")
+def test_ccr_removes_from_mixed_tables_and_many_classes():
+    frame, y = mixed()
+    new, labels = MCCCR(cleaning="remove", random_state=0).fit_resample(frame, y)
+    assert len(new) == len(labels)
+    assert (new.dtypes == frame.dtypes).all()
+    X, y = blobs()
+    sampler = MCCCR(cleaning="remove", random_state=0)
+    X_new, y_new = sampler.fit_resample(X, y)
+    kept = sampler.provenance_.originals
+    assert len(kept) < len(X)
+    assert np.array_equal(X_new[: len(kept)], X[kept])
+    assert np.array_equal(y_new[: len(kept)], y[kept])
+    assert len(sampler.provenance_.to_frame()) == len(X_new)
+
+
+def test_samples_of_unequal_shape_are_told():
+    with pytest.raises(ValueError, match=r"X must have samples of one shape, got \(2,\) and \(1,\)"):
+        AMDO().fit_resample([[1.0, 2.0], [3.0]], [0, 1])
+
+
 def test_rbo_never_raises_the_potential():
     X, y = blobs((150, 30), d=2)
     low, width = X.min(axis=0), np.ptp(X, axis=0)
@@ -250,6 +285,36 @@ def test_rbo_takes_the_authors_distance_too():
         before = potential(X[sampler.provenance_.parents[:, 0]], p)
         assert (potential(made[metric], p) <= before + 1e-9).all()
     assert not np.allclose(made["euclidean"], made["manhattan"])
+
+
+@pytest.mark.parametrize(("n", "d"), [(50, 1), (300, 2), (4000, 3)])
+def test_rbo_tabulates_the_potential(n, d):
+    rng = np.random.default_rng(0)
+    field, sign, gamma = rng.random((n, d)) ** 2, rng.choice([-1.0, 1.0], n), 0.05
+    places = np.concatenate([field[:50], rng.uniform(-0.5, 1.5, (100, d))])
+    bells = np.exp(-((places[:, None] - field) ** 2).sum(axis=2) / gamma**2)
+    error = _Table.of(field, sign, gamma).at(places) - bells @ sign
+    assert (np.abs(error) < 2e-4 * np.maximum(bells.sum(axis=1), 1)).all()
+
+
+def test_rbo_takes_many_columns():
+    X, y = blobs((20, 5), d=400)
+    assert len(MCRBO(n_steps=2, on_low_quality="skip", random_state=0).fit_resample(X, y)[0]) <= 40
+
+
+def test_rbo_walks_alike_with_and_without_a_table(monkeypatch):
+    X, y = blobs((150, 30), d=2)
+
+    def end(X_new):
+        made = (X_new[len(X) :] - X.min(axis=0)) / np.ptp(X, axis=0)
+        points = (X - X.min(axis=0)) / np.ptp(X, axis=0)
+        squared = ((made[:, None] - points) ** 2).sum(axis=2)
+        return np.abs((np.exp(-squared / 0.05**2) * np.where(y == 0, 1, -1)).sum(axis=1))
+
+    tabulated = end(MCRBO(n_steps=300, random_state=3).fit_resample(X, y)[0])
+    monkeypatch.setattr("equipoise.oversampling.mc_rbo._NODES_PER_POINT", 0)
+    seen = end(MCRBO(n_steps=300, random_state=3).fit_resample(X, y)[0])
+    assert np.abs(tabulated - seen).mean() < 0.01, "the same turns lead to the same potentials"
 
 
 def test_rbo_walks_as_one_that_sees_all_points_would(monkeypatch):

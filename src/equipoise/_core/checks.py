@@ -176,6 +176,20 @@ def check_same_length(**named: Any) -> int:
     return next(iter(lengths.values()))
 
 
+def check_one_shape(name: str, samples: Any) -> None:
+    """A list (or an array of objects) whose samples are of one shape; anything else passes unseen.
+
+    >>> check_one_shape("X", [[1, 2], [3]])
+    Traceback (most recent call last):
+    ...
+    ValueError: X must have samples of one shape, got (2,) and (1,)
+    """
+    if isinstance(samples, list) or (isinstance(samples, np.ndarray) and samples.dtype == object):
+        shapes = list(dict.fromkeys(np.shape(sample) for sample in samples))
+        if len(shapes) > 1:
+            raise ValueError(f"{name} must have samples of one shape, got {shapes[0]} and {shapes[1]}")
+
+
 def check_members(name: str, values: Iterable[Any], known: Sequence[Any]) -> None:
     """All of ``values`` are known; otherwise list the unknown and what exists."""
     unknown = [value for value in values if value not in known]

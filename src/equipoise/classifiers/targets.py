@@ -13,7 +13,7 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from equipoise._core.checks import FloatArray, IntArray, check_fraction, check_same_length
+from equipoise._core.checks import FloatArray, IntArray, check_fraction, check_one_shape, check_same_length
 from equipoise._core.priors import weighted_prior
 from equipoise.datasets import ImageFiles
 
@@ -26,6 +26,7 @@ def check_training_data(
         check_same_length(X=X, y=y)
         y, estimator.n_features_in_ = np.asarray(y), X.shape[1]
     else:
+        check_one_shape("X", X)
         X, y = validate_data(estimator, X, y, allow_nd=True, dtype="numeric")
     check_classification_targets(y)
     if sample_weight is None:

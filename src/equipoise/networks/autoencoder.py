@@ -118,6 +118,7 @@ class Autoencoder(FeaturesAndHead):
             self.critic = _Critic(nn.Identity(), self.input_shape, told, (widths.dense,) * 3)
         if encoder is not None:
             self.encoder = build_network(encoder, self.input_shape, self.latent)
+            _check_width(self.encoder, self.input_shape, self.latent)
         mixed = self.latent * (self.n_mixed + 1) + n_classes
         self.mixer = nn.Sequential(
             *_dense([mixed, *(widths.mixer,) * 4], nn.LeakyReLU(0.2), dropped),
@@ -242,6 +243,19 @@ def _image_maps(
             layers.append(nn.Dropout(dropout))
         channels = fan_out
     return layers
+
+
+def _check_width(encoder: nn.Module, shape: tuple[int, ...], latent: int) -> None:
+    """An encoder of the user's own gives latents of the width that all other parts take."""
+    trained = encoder.training
+    with torch.inference_mode():
+        found = tuple(encoder.eval()(torch.zeros(1, *shape)).shape)
+    encoder.train(trained)
+    if found != (1, latent):
+        raise ValueError(
+            f"the encoder must turn a sample into {latent} numbers, got the shape {found[1:]}; "
+            "set latent to its width, or take another encoder"
+        )
 
 
 def _image_encoder(shape: tuple[int, int, int], latent: int, widths: _Widths, dropout: float) -> nn.Module:

@@ -18,7 +18,7 @@ from sklearn.preprocessing import label_binarize
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from equipoise._core.checks import FloatArray, IntArray, check_choice, check_same_length
+from equipoise._core.checks import FloatArray, IntArray, check_choice, check_one_shape, check_same_length
 from equipoise._core.random import RandomState, as_generator
 from equipoise.oversampling._codec import TableCodec
 from equipoise.oversampling._strategy import Strategy, resolve_strategy
@@ -133,7 +133,7 @@ class ProvenanceSampler(BaseOverSampler):
     def fit_resample(
         self, X: Any, y: Any, *, sample_weight: Any = None, extra: Any = None
     ) -> tuple[Any, Any]:
-        """Return the input's rows followed by the synthetic ones.
+        """Return the input's rows (but those that a cleaning method leaves out), then the synthetic ones.
 
         Parameters
         ----------
@@ -164,11 +164,15 @@ class ProvenanceSampler(BaseOverSampler):
         rng = as_generator(self.random_state)
         made = self._synthesize(rows, codes.astype(np.int64), wanted, rng)
         made, self.quality_ = pass_gate(rows, codes, classes, made, on_low_quality=self.on_low_quality)
-        self._record(rows, made, sample_weight, extra)
+        left = np.ones(len(rows) + len(made.rows), bool)
+        if made.removed is not None:
+            left[: len(rows)] = ~made.removed
+        self._record(rows, made, left, sample_weight, extra)
         new_labels = np.concatenate([labels, classes[made.codes]])
         if binarized:
             new_labels = label_binarize(new_labels, classes=classes)
-        return _restore_rows(X, rows, made, codec), _restore_labels(y, new_labels)
+        new_rows = _restore_rows(X, rows, made, codec)
+        return _kept(new_rows, left), _kept(_restore_labels(y, new_labels), left)
 
     def _wanted_rows(self, X: FloatArray, y: npt.NDArray[Any]) -> dict[Any, int]:
         return resolve_strategy(self.sampling_strategy, X, y)
@@ -187,6 +191,7 @@ class ProvenanceSampler(BaseOverSampler):
             raise TypeError(
                 f"{type(self).__name__} needs a dense table, got a sparse one; call X.toarray() if it fits memory"
             )
+        check_one_shape("X", X)
         check_classification_targets(y)
         labels, binarized = check_target_type(y, indicate_one_vs_all=True)
         codec = None
@@ -199,17 +204,29 @@ class ProvenanceSampler(BaseOverSampler):
         else:
             X, labels = validate_data(self, X=X, y=labels, dtype=[np.float64, np.float32])
         if len(np.unique(labels)) < 2:
-            raise ValueError(f"oversampling needs at least two classes, got one class: {labels[0]!r}")
+            raise ValueError(
+                f"oversampling needs at least two classes, got one class: {labels.tolist()[0]!r}"
+            )
         return np.asarray(X, dtype=np.float64), labels, codec, bool(binarized)
 
-    def _record(self, rows: FloatArray, made: Synthetic, sample_weight: Any, extra: Any) -> None:
+    def _record(
+        self,
+        rows: FloatArray,
+        made: Synthetic,
+        left: npt.NDArray[np.bool_],
+        sample_weight: Any,
+        extra: Any,
+    ) -> None:
         synthetic = np.concatenate([np.zeros(len(rows), bool), np.ones(len(made.rows), bool)])
         moved = np.zeros(len(synthetic), bool)
         if made.moved is not None:
             moved[: len(rows)] = (made.moved != rows).any(axis=1)
-        self.provenance_ = Provenance(synthetic, made.parents, made.weights, moved)
-        self.sample_weight_ = None if sample_weight is None else inherit_numbers(sample_weight, made)
-        self.extra_ = None if extra is None else inherit_rows(extra, made)
+        originals = np.flatnonzero(left[: len(rows)])
+        self.provenance_ = Provenance(synthetic[left], made.parents, made.weights, moved[left], originals)
+        self.sample_weight_ = (
+            None if sample_weight is None else _kept(inherit_numbers(sample_weight, made), left)
+        )
+        self.extra_ = None if extra is None else _kept(inherit_rows(extra, made), left)
 
 
 def _is_plain(table: pd.DataFrame) -> bool:
@@ -249,6 +266,19 @@ def _restore_rows(X: Any, rows: FloatArray, made: Synthetic, codec: TableCodec |
     old_rows = rows if made.moved is None else made.moved
     resampled = np.concatenate([old_rows, made.rows]).astype(dtype if dtype.kind == "f" else np.float64)
     return resampled.tolist() if isinstance(X, list) else resampled
+
+
+def _kept(table: Any, left: npt.NDArray[np.bool_]) -> Any:
+    """The rows that are left of a table, labels or a list."""
+    if left.all():
+        return table
+    if isinstance(table, (pd.DataFrame, pd.Series)):
+        return table[left].reset_index(drop=True)
+    return (
+        [row for row, stays in zip(table, left, strict=True) if stays]
+        if isinstance(table, list)
+        else table[left]
+    )
 
 
 def _restore_labels(y: Any, labels: npt.NDArray[Any]) -> Any:

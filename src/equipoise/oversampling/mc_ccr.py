@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
 from equipoise._core.checks import FloatArray, IntArray, check_choice, check_positive
@@ -15,6 +16,7 @@ from equipoise.oversampling._strategy import Strategy
 from equipoise.oversampling.provenance import Synthetic
 
 _BLOCK = 2**22  # distances held at once
+_GONE = -1  # the class code of a row that was removed
 
 
 class MCCCR(ProvenanceSampler):
@@ -31,8 +33,9 @@ class MCCCR(ProvenanceSampler):
         As in imbalanced-learn; see :class:`ProvenanceSampler`.
     energy : float
         The budget of each sphere, in units where every column ranges over [0, 1].
-    cleaning : {"translate", "ignore"}
-        ``"translate"`` moves opposing rows (``provenance_.moved`` tells which), ``"ignore"`` leaves them.
+    cleaning : {"translate", "remove", "ignore"}
+        ``"translate"`` moves opposing rows (``provenance_.moved`` tells which), ``"remove"`` leaves them out
+        (``provenance_.originals`` tells which stay, and classes may end unequal), ``"ignore"`` leaves them alone.
     selection : {"proportional", "random"}
         ``"proportional"`` gives a sphere new points in inverse proportion to its radius, ``"random"``
         picks the spheres alike.
@@ -85,7 +88,7 @@ class MCCCR(ProvenanceSampler):
         self, X: FloatArray, codes: IntArray, wanted: dict[int, int], rng: np.random.Generator
     ) -> Synthetic:
         check_positive("energy", self.energy)
-        check_choice("cleaning", self.cleaning, ["translate", "ignore"])
+        check_choice("cleaning", self.cleaning, ["translate", "remove", "ignore"])
         check_choice("selection", self.selection, ["proportional", "random"])
         low, width = unit_range(X)
         points = (X - low) / width
@@ -93,43 +96,52 @@ class MCCCR(ProvenanceSampler):
         parts = []
         for code, larger in from_large_to_small(codes, wanted):
             own, others = np.flatnonzero(codes == code), draw_opponents(codes, larger, n_largest, rng)
-            radii, push = _grow(moved[own], moved[others], self.energy, self.p, rng)
+            radii, push, inside = _grow(moved[own], moved[others], self.energy, self.p, rng)
             if self.cleaning == "translate":
                 moved[others] += push
+            elif self.cleaning == "remove":
+                codes = codes.copy()
+                codes[others[inside]] = _GONE
             share = np.ones(len(own)) if self.selection == "random" else 1 / np.maximum(radii, 1e-12)
             made = _fill(moved, own, radii, share, wanted[code], code, self.p, rng)
             moved, codes = np.concatenate([moved, made.rows]), np.concatenate([codes, made.codes])
             parts.append(made)
         made = Synthetic.concatenate(parts, X.shape[1])
         made.rows[:] = moved[len(X) :] * width + low
-        moved = moved[: len(X)]
+        gone, moved = codes == _GONE, moved[: len(X)]
         untouched = (moved == points).all(axis=1)
-        return replace(made, moved=np.where(untouched[:, None], X, moved * width + low))
+        return replace(
+            made.keep(~gone[len(X) :]),
+            moved=np.where(untouched[:, None], X, moved * width + low),
+            removed=gone[: len(X)] if self.cleaning == "remove" else None,
+        )
 
 
 def _grow(
     own: FloatArray, others: FloatArray, energy: float, p: float, rng: np.random.Generator
-) -> tuple[FloatArray, FloatArray]:
-    """Radii of the spheres, and the sum of pushes on each opposing point.
+) -> tuple[FloatArray, FloatArray, npt.NDArray[np.bool_]]:
+    """Radii of the spheres, the sum of pushes on each opposing point, and which points lie in a sphere.
 
     With sorted distances d_1 ≤ d_2 ≤ …, reaching d_k costs Σ_{j<k} (d_{j+1} − d_j)(j + 1), d_0 = 0; the sphere
     stops inside the first gap that it cannot pay for.
     """
-    radii = np.empty(len(own))
-    push = np.zeros_like(others)
+    radii, push, inside = np.full(len(own), energy), np.zeros_like(others), np.zeros(len(others), dtype=bool)
+    if not len(others):
+        return radii, push, inside
     step = max(1, _BLOCK // max(len(others), 1))
     for start in range(0, len(own), step):
         block = slice(start, start + step)
         distance = cdist(own[block], others, "minkowski", p=p)
         radii[block] = _radii(distance, energy)
         sphere, point = np.nonzero(distance < radii[block, None])
+        inside[point] = True
         apart = distance[sphere, point]
         away = others[point] - own[block][sphere]
         alike = apart == 0
         away[alike], apart[alike] = _directions(int(alike.sum()), own.shape[1], p, rng), 1.0
         reach = np.where(alike, radii[block][sphere], radii[block][sphere] - apart) / apart
         np.add.at(push, point, away * reach[:, None])
-    return radii, push
+    return radii, push, inside
 
 
 def _radii(distance: FloatArray, energy: float) -> FloatArray:

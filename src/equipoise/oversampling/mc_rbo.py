@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.spatial import cKDTree
+from scipy.ndimage import gaussian_filter, map_coordinates, spline_filter
+from scipy.spatial.distance import cdist
 
 from equipoise._core.checks import FloatArray, IntArray, check_choice, check_integer, check_positive
 from equipoise._core.random import RandomState
@@ -16,9 +20,12 @@ from equipoise.oversampling._multiclass import draw_opponents, from_large_to_sma
 from equipoise.oversampling._strategy import Strategy
 from equipoise.oversampling.provenance import Synthetic
 
-_REACH = 4.5  # in units of gamma: a point farther away adds less than 2e-9 to the potential of 1 of an origin
+_REACH = 3.5  # in units of gamma: a point farther away adds less than 5e-6 to the potential of 1 of an origin
 _BLOCK = 2**18  # numbers held for the neighbors of some walkers: 2 MB, which a cache holds
-_WALKERS = 2048  # walkers whose neighbors are looked up at once
+_PAIRS = 2**21  # distances held at once
+_WALKERS = 4096  # walkers whose neighbors are held at once
+_NODES_PER_GAMMA = 5  # of a tabulated potential, whose cubic splines then err by 1e-4 of it
+_NODES_PER_POINT = 1000  # where a table pays: one or two columns, and three of some thousand rows
 _ORDERS = 64  # shared random orders of the moves, each entered anywhere: a fresh shuffle a walker costs more
 
 
@@ -48,11 +55,13 @@ class MCRBO(ProvenanceSampler):
 
     Notes
     -----
-    All walkers move at once. Each sees the points within reach of its next moves, which are looked up again when
-    it has taken them: a point farther than 4.5 γ adds less than 2·10⁻⁹ to the potential of 1 that its own origin
-    has. A move of δ along an axis multiplies the term of a point at offset a by exp(−(2aδ + δ²)/γ²), so the
-    Euclidean terms are carried along by factors that are computed once a stage. The classes are filled from the
-    second-largest to the smallest, and the new points of one class oppose the next.
+    All walkers move at once. In one or two columns, and in three of some thousand rows, the potential of all points
+    is tabulated and read between the nodes by cubic splines. Otherwise each walker sees the points within reach of
+    its next moves, which are looked up again when it has taken them: a point farther than 3.5 γ adds less than
+    5·10⁻⁶ to the potential of 1 that its own origin has. A move of δ along an axis multiplies the term of a point
+    at offset a by exp(−(2aδ + δ²)/γ²), so the Euclidean terms are carried along by factors that are computed once a
+    stage. The classes are filled from the second-largest to the smallest, and the new points of one class oppose
+    the next.
 
     References
     ----------
@@ -113,27 +122,58 @@ class MCRBO(ProvenanceSampler):
     ) -> FloatArray:
         """Take all steps, in stages of at most γ of path; a walker whose every move failed rests."""
         n, d = walkers.shape
-        tree, p = cKDTree(field), 1 if self.metric == "manhattan" else 2
         orders = rng.permuted(np.tile(np.arange(2 * d), (_ORDERS, 1)), axis=1)
         state: Any = rng.integers(2**63, size=n, dtype=np.uint64)
         turn = _Turns(state, np.zeros(n, np.int64))
+        table = _Table.of(field, sign, self.gamma) if self.metric == "euclidean" else None
         stage, left = max(1, round(self.gamma / self.step)), self.n_steps
-        while left > 0 and len(awake := np.flatnonzero(turn.tried < 2 * d)):
+        while left > 0 and (turn.tried < 2 * d).any():
+            awake: IntArray = np.flatnonzero(turn.tried < 2 * d)
             steps = min(stage, left)
-            for block in np.array_split(awake, -(-len(awake) // _WALKERS)):
-                near: Any = tree.query_ball_point(
-                    walkers[block], _REACH * self.gamma + steps * self.step, p=p, return_sorted=True
-                )
-                sizes = np.array([len(points) for points in near])
-                turn.tried[block[sizes == 0]] = 2 * d  # nothing in sight, nothing to gain
-                for some in _split(sizes, d):
-                    mine = block[some]
-                    scene = _Scene(walkers[mine], [near[at] for at in some], field, sign, self)
-                    stage_turn = turn.of(mine)
-                    walkers[mine] = scene.climb(stage_turn, orders, steps)
-                    turn.put(mine, stage_turn)
+            scenes: Iterator[tuple[IntArray, _Scene | _TabulatedScene]]
+            if table is None:
+                scenes = self._scenes(walkers, awake, field, sign, _REACH * self.gamma + steps * self.step)
+            else:
+                scenes = iter([(awake, _TabulatedScene(walkers[awake], table))])
+            turn.tried[awake] += 2 * d  # whoever has nothing in sight has nothing to gain, and rests
+            for mine, scene in scenes:
+                turn.tried[mine] -= 2 * d
+                stage_turn = turn.of(mine)
+                walkers[mine] = _climb(scene, stage_turn, orders, steps, self.step)
+                turn.put(mine, stage_turn)
             left -= steps
         return walkers
+
+    def _scenes(
+        self, walkers: FloatArray, awake: IntArray, field: FloatArray, sign: FloatArray, radius: float
+    ) -> Iterator[tuple[IntArray, _Scene]]:
+        """Walkers that see about as many points each, with those points."""
+        for block in np.array_split(awake, -(-len(awake) // _WALKERS)):
+            few = np.array_split(walkers[block], -(-len(block) * len(field) // _PAIRS))
+            found = [_neighbors(some, field, radius, self.metric) for some in few]
+            sizes, near = (np.concatenate(parts) for parts in zip(*found, strict=True))
+            first = np.cumsum(sizes) - sizes
+            for some in _split(sizes, walkers.shape[1]):
+                place = np.arange(sizes[some].max())
+                real = place < sizes[some, None]
+                seen = near[np.where(real, first[some, None] + place, 0)]
+                charge = np.where(real, sign[seen], 0.0)  # rows are filled up with points of no charge
+                yield block[some], _Scene(walkers[block[some]], field, seen, charge, self)
+
+
+def _neighbors(
+    walkers: FloatArray, field: FloatArray, radius: float, metric: str
+) -> tuple[IntArray, IntArray]:
+    """How many points each walker has within ``radius``, and which, one walker after another."""
+    excess: npt.NDArray[np.floating[Any]]
+    if metric == "manhattan":
+        excess = cdist(walkers, field, "cityblock") - radius
+    else:  # one product of single precision, since points about the radius do not count
+        left = np.column_stack([-2 * walkers, (walkers**2).sum(axis=1) - radius**2, np.ones(len(walkers))])
+        right = np.column_stack([field, np.ones(len(field)), (field**2).sum(axis=1)])
+        excess = left.astype(np.float32) @ right.T.astype(np.float32)
+    walker, point = np.divmod(np.flatnonzero(excess <= 0), len(field))
+    return np.bincount(walker, minlength=len(walkers)), point
 
 
 def _split(sizes: IntArray, d: int) -> list[IntArray]:
@@ -178,17 +218,12 @@ class _Turns:
 
 
 class _Scene:
-    """Walkers and the points that each of them sees: one row a walker, filled up with points of no charge."""
+    """Walkers and the points that each of them sees, one row a walker."""
 
     def __init__(
-        self, walkers: FloatArray, near: list[list[int]], field: FloatArray, sign: FloatArray, sampler: MCRBO
+        self, walkers: FloatArray, field: FloatArray, seen: IntArray, charge: FloatArray, sampler: MCRBO
     ) -> None:
         self.walkers, self.gamma, self.step = walkers, sampler.gamma, sampler.step
-        seen = np.zeros((len(near), max(map(len, near))), dtype=np.int64)
-        charge = np.zeros(seen.shape)
-        for row, points in enumerate(near):
-            seen[row, : len(points)] = points
-            charge[row, : len(points)] = sign[points]
         self.charge, self.apart = charge, walkers.T[:, :, None] - field.T[:, seen]  # (axis, walker, point)
         self.manhattan = sampler.metric == "manhattan"
         if self.manhattan:
@@ -213,9 +248,10 @@ class _Scene:
             offset = self.apart[axis, everyone]
             distance = self.distance + np.abs(offset + delta[:, None]) - np.abs(offset)
             return np.einsum("ij,ij->i", self.charge, np.exp(-((distance / self.gamma) ** 2))), distance
-        factor = self.factor[np.where(delta > 0, axis + len(self.apart), axis), everyone]
+        term = self.factor[np.where(delta > 0, axis + len(self.apart), axis), everyone]
+        term *= self.term
         scale = self.scale * self._of_all_points(everyone, axis, delta)
-        return scale * np.einsum("ij,ij->i", self.term, factor), factor
+        return scale * term.sum(axis=1), term
 
     def _of_all_points(self, some: IntArray, axis: IntArray, delta: FloatArray) -> FloatArray:
         """The part of a move's factor that all points share: that of δ² and of earlier moves along the axis."""
@@ -229,31 +265,91 @@ class _Scene:
             self.apart[axis, better] += delta[:, None]
             self.distance[better] = made
         else:
-            self.term[better] *= made
+            self.term[better] = made
             self.scale[better] *= self._of_all_points(better, axis, delta)
             self.moves[better, axis] += np.sign(delta)
 
-    def climb(self, turn: _Turns, orders: IntArray, steps: int) -> FloatArray:
-        """So many moves of every walker, each of which changes one coordinate only.
 
-        Each walker tries the 2·d moves in a random order, without repeating one that failed from where it
-        stands; after a success all are open again. (The way back is among them, and always fails.)
+@dataclass(frozen=True)
+class _Table:
+    """The potential of all points on a grid, as coefficients of cubic splines; zero off the grid."""
+
+    low: FloatArray
+    spacing: float
+    coefficients: FloatArray
+
+    @classmethod
+    def of(cls, field: FloatArray, sign: FloatArray, gamma: float) -> _Table | None:
+        """The table, or None where it would have too many nodes to pay.
+
+        A Gaussian is a narrow one, which is put down for every point, smoothed by a wide one, once for all.
         """
-        d = self.walkers.shape[1]
-        current = np.abs(self.potential())
-        for _ in range(steps):
-            awake = turn.tried < 2 * d
-            if not awake.any():
-                break
-            choice = turn.moves(orders)
-            axis, delta = choice // 2, np.where(choice % 2 == 1, self.step, -self.step)
-            potential, made = self.trial(axis, delta)
-            found = np.abs(potential)
-            accepted = (found < current) & awake
-            turn.count(accepted)
-            better = np.flatnonzero(accepted)
-            if not len(better):
-                continue
-            self.take(better, axis[better], delta[better], made[better])
+        spacing, narrow = gamma / _NODES_PER_GAMMA, gamma / 3
+        margin = int(_REACH * _NODES_PER_GAMMA) + 1
+        shape = np.ceil(np.ptp(field, axis=0) / spacing).astype(int) + 2 * margin + 1
+        if math.prod(shape.tolist()) > _NODES_PER_POINT * len(field):  # a float overflows with many columns
+            return None
+        place = (field - field.min(axis=0)) / spacing + margin
+        around = np.rint(place).astype(int)[:, :, None] + np.arange(-margin // 2, margin // 2 + 1)
+        bells = np.exp(-(((place[:, :, None] - around) * spacing / narrow) ** 2))
+        values = np.zeros(shape)
+        for first, bell, charge in zip(around[:, :, 0], bells, sign, strict=True):
+            window = tuple(slice(at, at + bell.shape[1]) for at in first)
+            values[window] += charge * reduce(np.multiply.outer, bell)
+        sigma = np.sqrt((gamma**2 - narrow**2) / 2) / spacing
+        smooth = gaussian_filter(values, sigma, mode="constant", radius=margin)
+        smooth *= (gamma / narrow) ** field.shape[1]  # a narrow bell of height 1 was spread out to less
+        return cls(field.min(axis=0) - margin * spacing, spacing, spline_filter(smooth, order=3))
+
+    def at(self, places: FloatArray) -> FloatArray:
+        """The potential at some places."""
+        nodes = ((places - self.low) / self.spacing).T
+        return np.asarray(map_coordinates(self.coefficients, nodes, order=3, prefilter=False))
+
+
+@dataclass
+class _TabulatedScene:
+    """Walkers in a tabulated potential."""
+
+    walkers: FloatArray
+    table: _Table
+
+    def potential(self) -> FloatArray:
+        """At each walker, where it stands."""
+        return self.table.at(self.walkers)
+
+    def trial(self, axis: IntArray, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The potential at each walker after a move along its axis, and the places that the moves lead to."""
+        moved = self.walkers.copy()
+        moved[np.arange(len(axis)), axis] += delta
+        return self.table.at(moved), moved
+
+    def take(self, better: IntArray, axis: IntArray, delta: FloatArray, made: FloatArray) -> None:
+        """Let some walkers make their moves."""
+        self.walkers[better] = made
+
+
+def _climb(
+    scene: _Scene | _TabulatedScene, turn: _Turns, orders: IntArray, steps: int, step: float
+) -> FloatArray:
+    """So many moves of every walker, each of which changes one coordinate only.
+
+    Each walker tries the 2·d moves in a random order, without repeating one that failed from where it stands;
+    after a success all are open again. (The way back is among them, and always fails.)
+    """
+    current = np.abs(scene.potential())
+    for _ in range(steps):
+        awake = turn.tried < orders.shape[1]
+        if not awake.any():
+            break
+        choice = turn.moves(orders)
+        axis, delta = choice // 2, np.where(choice % 2 == 1, step, -step)
+        potential, made = scene.trial(axis, delta)
+        found = np.abs(potential)
+        accepted = (found < current) & awake
+        turn.count(accepted)
+        better = np.flatnonzero(accepted)
+        if len(better):
+            scene.take(better, axis[better], delta[better], made[better])
             current[better] = found[better]
-        return self.walkers
+    return scene.walkers

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,8 @@ class Synthetic:
     """What a method made: rows, their class codes, and for each the parents (input rows) and mixing weights.
 
     ``parents`` is −1 where a row has fewer parents than others; ``moved`` holds the input rows as the method left
-    them, for the methods that clean as well as create (``None``: untouched).
+    them, for the methods that clean as well as create (``None``: untouched), and ``removed`` marks those that
+    they leave out (``None``: none).
     """
 
     rows: FloatArray
@@ -25,10 +26,15 @@ class Synthetic:
     parents: IntArray
     weights: FloatArray
     moved: FloatArray | None = None
+    removed: npt.NDArray[np.bool_] | None = None
 
     def keep(self, mask: npt.NDArray[np.bool_]) -> Synthetic:
-        return Synthetic(
-            self.rows[mask], self.codes[mask], self.parents[mask], self.weights[mask], self.moved
+        return replace(
+            self,
+            rows=self.rows[mask],
+            codes=self.codes[mask],
+            parents=self.parents[mask],
+            weights=self.weights[mask],
         )
 
     @staticmethod
@@ -67,12 +73,15 @@ class Provenance:
         How much of each parent went in.
     moved : array of bool
         A mask of the input rows that a cleaning method shifted.
+    originals : array of int
+        The input row numbers of the rows that are not made: all, unless a cleaning method left some out.
     """
 
     synthetic: npt.NDArray[np.bool_]
     parents: IntArray
     weights: FloatArray
     moved: npt.NDArray[np.bool_]
+    originals: IntArray
 
     def to_frame(self) -> pd.DataFrame:
         """A table with one line per row: source (``original``, ``moved``, ``synthetic``), parents and weights.
@@ -82,11 +91,11 @@ class Provenance:
         DataFrame
             The table.
         """
-        n_original = int((~self.synthetic).sum())
+        n_original = len(self.originals)
         source = np.where(self.synthetic, "synthetic", np.where(self.moved, "moved", "original"))
         frame = pd.DataFrame({"source": source})
         for column in range(self.parents.shape[1]):
-            own = np.arange(n_original) if column == 0 else np.full(n_original, -1)
+            own = self.originals if column == 0 else np.full(n_original, -1)
             share = np.ones(n_original) if column == 0 else np.zeros(n_original)
             frame[f"parent_{column}"] = np.concatenate([own, self.parents[:, column]])
             frame[f"weight_{column}"] = np.concatenate([share, self.weights[:, column]])
