@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -16,44 +15,17 @@ from equipoise._core.solution import ConvergenceWarning
 from equipoise.studies import Spec
 from equipoise.studies.grid import Settings
 
-from .folding import fold
+from .images import CIFAR_NAMES, NAMES, REFERENCES, fold, pair
 
 if TYPE_CHECKING:
     from equipoise.theory.diffusion import ClassMixture
 
-NAMES = (
-    "T-shirt", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",
-)  # fmt: skip
-REFERENCE = "Sneaker"
-METHODS = ("plain", "equalized", "measured")
+METHODS = ("plain", "measured", "equalized")
+PARTNERS = tuple(name for name in NAMES if name != REFERENCES["fashion-mnist"])
 THRESHOLDS = {"": 1 / 3, "_sixth": 1 / 6, "_twelfth": 1 / 12}
-_PRESCRIBER: dict[str, Any] = {"diffusion_time": 0.01, "features_per_dim": 40.0, "samples_per_dim": 10.0}
 _LEAST_SHARE = 0.2  # no class is drawn less, whatever the prescription
 _RF_THRESHOLD = 1.2  # of the test error, as in the paper's main text
-
-
-@lru_cache(maxsize=1)
-def _fashion() -> tuple[Any, npt.NDArray[Any]]:
-    from equipoise.datasets import load_fashion_mnist
-
-    train = load_fashion_mnist("train", pixels="uint8")
-    return train.X, np.asarray(train.y)
-
-
-def pair(
-    partner: str, share: float, images: int, pixels: int, seed: int
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    """``images`` of Sneaker (code 0) and the partner (code 1), the latter's share of them, at ``pixels``²."""
-    X, y = _fashion()
-    rng = np.random.default_rng(derive_seed(seed, "pair", partner))
-    second = round(share * images)
-    chosen = [
-        rng.permutation(np.flatnonzero(y == NAMES.index(name)))[:count]
-        for name, count in ((REFERENCE, images - second), (partner, second))
-    ]
-    side = X.shape[-1] // pixels
-    drawn = X[np.concatenate(chosen)].reshape(images, pixels, side, pixels, side).mean(axis=(2, 4))
-    return drawn.astype(np.float64), np.repeat([0, 1], [images - second, second])
+_OTHER_IMAGES = 1000  # added to the seed of the images that a first run is watched on
 
 
 def described(X: npt.NDArray[np.float64], codes: npt.NDArray[np.int64]) -> ClassMixture:
@@ -84,16 +56,11 @@ def theory(X: npt.NDArray[np.float64], codes: npt.NDArray[np.int64]) -> dict[str
     }
 
 
-def sampling_shares(
-    method: str, X: npt.NDArray[np.float64], codes: npt.NDArray[np.int64], seed: int
-) -> npt.NDArray[np.float64]:
-    """How often each class is drawn: as the theory prescribes (``"equalized"``), or else as in the data."""
+def prescribed(X: npt.NDArray[np.float64], codes: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.float64]:
+    """How often the theory would draw each class, at the paper's ratios of features and samples."""
     from equipoise.theory.diffusion import RandomFeatures, equalizing_weights
 
-    own = np.bincount(codes) / len(codes)
-    if method != "equalized":
-        return own
-    model = RandomFeatures(described(X, codes), **_PRESCRIBER)
+    model = RandomFeatures(described(X, codes), 0.01, features_per_dim=100.0, samples_per_dim=5.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # then the weights that come closest
         found = equalizing_weights(
@@ -115,52 +82,31 @@ def run_cell(
     images: int,
     pixels: int,
     fold_by: int,
-    preset: str,
-    batch_size: int,
-    lr: float,
-    steps: int,
-    first_look: int,
-    looks_per_decade: int,
-    n_samples: int,
-    stride: int | None,
     pool: int,
-    average: float | None = 0.99,
-    assigner: str = "convnet",
-    stop: str | None = "all memorized",
+    data: str,
+    **settings: Any,
 ) -> dict[str, Any]:
     """Train on one pair until both classes are memorized or the steps are spent; theory's word beside it."""
     from .watched_training import Seen, watch
 
-    X, codes = pair(partner, share, images, pixels, seed)
-    shares = sampling_shares(method, X, codes, seed)
-    more, more_codes = pair(partner, 0.5, pool, pixels, seed)
+    def trained(number: int, shares: npt.NDArray[np.float64] | None) -> Seen:
+        """On the images of this number; ``settings`` are those of :class:`DDPM` and of the looks."""
+        X, codes = pair(partner, share, images, pixels, number, data)
+        more, more_codes = pair(partner, 0.5, pool, pixels, number, data)
+        drawn = np.bincount(codes) / len(codes) if shares is None else shares
+        training_seed = derive_seed(number, "clock", partner, share)
+        pool_of_both = (fold(more, fold_by), more_codes)
+        return watch(fold(X, fold_by), codes, pool_of_both, shares=drawn, seed=training_seed, **settings)
 
-    def trained(drawn: npt.NDArray[np.float64]) -> Seen:
-        return watch(
-            fold(X, fold_by),
-            codes,
-            (fold(more, fold_by), more_codes),
-            shares=drawn,
-            preset=preset,
-            batch_size=batch_size,
-            lr=lr,
-            steps=steps,
-            first_look=first_look,
-            looks_per_decade=looks_per_decade,
-            n_samples=n_samples,
-            stride=stride,
-            average=average,
-            assigner=assigner,
-            stop=stop,
-            seed=derive_seed(seed, "clock", partner, share),
-        )
-
-    seen = trained(shares)
-    if method == "measured":  # the clock of a plain run sets the shares of the next
-        shares = evened(seen.table, shares)
-        seen = trained(shares)
-    result: dict[str, Any] = {"drawn_share_partner": shares[1], **theory(X, codes)}
-    result.update(curves(seen.table))
+    X, codes = pair(partner, share, images, pixels, seed, data)
+    shares = own = np.bincount(codes) / len(codes)
+    if method == "measured":  # the clock of a plain run on other images sets the shares
+        shares = evened(trained(seed + _OTHER_IMAGES, None).table, own)
+    elif method == "equalized":
+        shares = prescribed(X, codes, seed)
+    seen = trained(seed, shares)
+    result: dict[str, Any] = {"drawn_share_partner": shares[1], **theory(X, codes), **curves(seen.table)}
+    result.update(seen.quality)
     result["assigner_accuracy"] = seen.assigner_accuracy
     result["assigner_macro_f1"] = seen.assigner_macro_f1
     result["loss"] = seen.loss
@@ -208,10 +154,11 @@ def curves(table: Any) -> dict[str, Any]:
 
 
 def cells(
-    partners: Sequence[str] = ("Bag", "Coat", "Sandal", "Trouser", "Shirt"),
+    partners: Sequence[str] = PARTNERS,
     shares: Sequence[float] = (0.5, 0.25, 0.75),
     seeds: Sequence[int] = (0, 1, 2),
-    treated: Sequence[int] = (0,),
+    treated: Sequence[str] = ("Bag", "Coat", "Sandal", "Trouser", "Shirt"),
+    cifar_partners: Sequence[str] = ("Automobile",),
     images: int = 40,
     pixels: int = 14,
     fold_by: int = 2,
@@ -224,25 +171,21 @@ def cells(
     n_samples: int = 160,
     stride: int | None = 50,
     pool: int = 2000,
+    average: float | None = 0.99,
+    assigner: str = "convnet",
+    stop: str | None = "all memorized",
+    cifar_data: str = "cifar10-test",
+    cifar_images: int = 40,
+    cifar_pixels: int = 16,
     larger: Sequence[str] = ("Bag",),
     larger_images: int = 200,
     larger_steps: int = 15_000,
-    **options: Any,
 ) -> Iterator[Settings]:
-    """All pairs and shares of the first seed, then of the others, and the interventions.
+    """Equal shares of all seeds first, then the intervention, CIFAR, other shares and the theory's prescription.
 
     Last come balanced pairs of more images, which take as much longer to be memorized.
     """
-    balanced = shares[:1]
-
-    def runs(which: Sequence[float], method: str, seed: int) -> list[tuple[str, float, str, int]]:
-        return [(partner, share, method, seed) for share, partner in product(which, partners)]
-
-    plan = runs(shares, "plain", seeds[0])
-    plan += [run for seed in seeds[1:2] for run in runs(balanced, "plain", seed)]
-    plan += [run for seed in seeds[1:] for run in runs(shares, "plain", seed) if run not in plan]
-    for method, seed in product(METHODS[1:], treated):
-        plan += runs(balanced, method, seed)
+    equal, others = shares[0], shares[1:]
     settings: Settings = {
         "images": images,
         "pixels": pixels,
@@ -256,22 +199,36 @@ def cells(
         "n_samples": n_samples,
         "stride": stride,
         "pool": pool,
-        **options,
+        "average": average,
+        "assigner": assigner,
+        "stop": stop,
+        "second": "any",
+        "data": "fashion-mnist",
     }
-    for partner, share, method, seed in plan:
-        yield {"partner": partner, "share": share, "method": method, "seed": seed, **settings}
+
+    def runs(names: Sequence[str], share: float, method: str, numbers: Sequence[int]) -> Iterator[Settings]:
+        for seed, partner in product(numbers, names):
+            yield {"partner": partner, "share": share, "method": method, "seed": seed, **settings}
+
+    yield from runs(partners, equal, "plain", seeds)
+    yield from runs(treated, equal, "measured", seeds)
+    cifar = {"data": cifar_data, "second": "class", "images": cifar_images, "pixels": cifar_pixels}
+    for cell in runs(cifar_partners, equal, "plain", seeds):
+        yield {**cell, **cifar}
+    for share in others:
+        yield from runs(partners, share, "plain", seeds)
+    yield from runs(treated, equal, "equalized", seeds[:1])
     more = {
         "images": larger_images,
         "steps": larger_steps,
         "first_look": first_look * larger_images // images,
     }
-    for partner in larger:
-        run = {"partner": partner, "share": balanced[0], "method": "plain", "seed": seeds[0]}
-        yield {**run, **settings, **more}
+    for cell in runs(larger, equal, "plain", seeds[:1]):
+        yield {**cell, **more}
 
 
 def check(cells: list[Settings]) -> None:
-    for key, known in (("partner", set(NAMES) - {REFERENCE}), ("method", set(METHODS))):
+    for key, known in (("partner", {*PARTNERS, *CIFAR_NAMES}), ("method", set(METHODS))):
         unknown = sorted({cell[key] for cell in cells} - known)
         if unknown:
             raise ValueError(f"unknown {key} {', '.join(unknown)}; there are {', '.join(sorted(known))}")
@@ -279,7 +236,7 @@ def check(cells: list[Settings]) -> None:
 
 SPEC = Spec(
     name="diffusion-clock",
-    title="Which class a diffusion model memorizes first: Sneaker against five partners",
+    title="Which class a diffusion model memorizes first: Sneaker against nine partners",
     run_cell=run_cell,
     grid=cells,
     sizes={
@@ -287,7 +244,8 @@ SPEC = Spec(
             "partners": ["Bag"],
             "shares": [0.5],
             "seeds": [0],
-            "treated": [0],
+            "treated": ["Bag"],
+            "cifar_partners": [],
             "images": 16,
             "batch_size": 16,
             "steps": 40,
@@ -299,8 +257,11 @@ SPEC = Spec(
         },
         "small": {},
         "paper": {
-            "partners": [name for name in NAMES if name != REFERENCE],
             "seeds": [0],
+            "treated": [],
+            "cifar_data": "cifar10",
+            "cifar_images": 3000,
+            "cifar_pixels": 32,
             "images": 8000,
             "pixels": 28,
             "fold_by": 1,
@@ -318,7 +279,7 @@ SPEC = Spec(
             "larger": [],
         },
     },
-    reference="Nicoletti et al., §4, appendix J, Figs 5, 6 and 11",
+    reference="Nicoletti et al., §4, appendix J, Figs 5, 6 and 11 to 23",
     paper={
         "order": "every partner but Trouser reaches the threshold before Sneaker (App. J.2)",
         "variance": "the gap grows with the partner's variance (Fig 5b)",

@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import torch
 
 from equipoise.generative import DDPM
 from equipoise.generative.monitor import Look, log_spaced
+from equipoise.metrics import coverage, density, frechet_distance
+
+from .images import Labeled
+
+if TYPE_CHECKING:
+    from equipoise.generative.assignment import Assigner
+    from equipoise.generative.monitor import MemorizationMonitor
 
 _EPOCH = 10  # steps
 _SHOWN = 6
 
-Labeled = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]
-
 
 @dataclass(frozen=True)
 class Seen:
-    """The looks, a line a class and look; how good the assigner is; the last loss; samples by their neighbors."""
+    """The looks, a line a class and look; the samples' quality at each; how good the assigner is; the last loss;
+    samples by their neighbors."""
 
     table: pd.DataFrame
+    quality: dict[str, list[float]]
     assigner_accuracy: float
     assigner_macro_f1: float
     loss: float
@@ -63,11 +71,41 @@ def watch(
     ).fit(images, codes, assigner_data=pool)
     return Seen(
         model.monitor_.table,
+        _quality(looks, model, pool, len(images)),
         model.assigner_accuracy_,
         model.assigner_macro_f1_,
         float(model.history_["loss"].iloc[-1]),
         _gallery(looks[-1], model, images),
     )
+
+
+def _quality(looks: list[Look], model: DDPM, pool: Labeled, trained_on: int) -> dict[str, list[float]]:
+    """Density, coverage and Fréchet distance of each look's samples in the classifier's features.
+
+    They are compared with as many images that were not trained on, in equal shares: the pool of each class begins
+    with the images of the training set. Where it holds no others, there is no comparison.
+    """
+    monitor = cast("MemorizationMonitor", model.monitor_)
+    network = cast("Assigner", monitor.assign).network
+    images, codes = pool
+    count = monitor.n_samples // 2
+    fresh = np.concatenate([np.flatnonzero(codes == code)[trained_on:][:count] for code in (0, 1)])
+    if len(fresh) < 2 * count:
+        return {}
+    scaled = torch.tensor((images[fresh] - model.mean_) / model.scale_, dtype=torch.float32)
+
+    def seen(batch: torch.Tensor) -> npt.NDArray[Any]:
+        with torch.inference_mode():
+            found: npt.NDArray[Any] = network.features(batch).double().numpy()
+        return found
+
+    real = seen(scaled)
+    drawn = [seen(look.samples) for look in looks]
+    return {
+        "density": [density(real, fake) for fake in drawn],
+        "coverage": [coverage(real, fake) for fake in drawn],
+        "frechet": [frechet_distance(real, fake) for fake in drawn],
+    }
 
 
 def _gallery(look: Look, model: DDPM, images: npt.NDArray[np.float64]) -> list[dict[str, Any]]:
