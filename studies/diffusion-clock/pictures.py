@@ -10,7 +10,15 @@ import pandas as pd
 
 from equipoise.report import COLORS, PALETTE, Picture, new_axes
 
-from .folding import unfold
+from .images import REFERENCES, unfold
+
+
+def _reference(run: Any) -> str:
+    return REFERENCES[run["data"]]
+
+
+def _pair(run: Any) -> str:
+    return f"{_reference(run)} and {run['partner']}"
 
 
 def curves_picture(balanced: pd.DataFrame, name: str = "diffusion-clock-curves") -> Picture:
@@ -27,7 +35,7 @@ def curves_picture(balanced: pd.DataFrame, name: str = "diffusion-clock-curves")
         for _, run in own.iterrows():
             _draw_run(ax, run)
         ax.axhline(1 / 3, color=COLORS["muted"], ls="--", lw=0.9)
-        ax.set(xscale="log", title=f"Sneaker and {partner}", ylim=(-0.03, 1.03))
+        ax.set(xscale="log", title=_pair(own.iloc[0]), ylim=(-0.03, 1.03))
         ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         ax.xaxis.set_major_formatter("{x:g}")
         ax.xaxis.set_minor_formatter(NullFormatter())
@@ -48,7 +56,7 @@ def curves_picture(balanced: pd.DataFrame, name: str = "diffusion-clock-curves")
 
 
 def _draw_run(ax: Any, run: pd.Series[Any]) -> None:
-    for name, label, color in (("sneaker", "Sneaker", PALETTE[0]), ("partner", "partner", PALETTE[1])):
+    for name, label, color in (("sneaker", _reference(run), PALETTE[0]), ("partner", "partner", PALETTE[1])):
         fractions = np.array([np.nan if f is None else f for f in run[f"fraction_{name}"]], dtype=float)
         ax.plot(run["step"], fractions, color=color, marker=".", ms=4, lw=1.2, label=label)
         if run[f"time_{name}"] is not None and np.isfinite(run[f"time_{name}"]):
@@ -61,18 +69,22 @@ def gallery_pictures(balanced: pd.DataFrame) -> Iterator[Picture]:
         return
     kept = balanced[[isinstance(gallery, list) and len(gallery) > 0 for gallery in balanced["gallery"]]]
     for _, run in kept.drop_duplicates("partner").iterrows():
-        yield _gallery_picture(run["partner"], run["gallery"])
+        yield _gallery_picture(run)
 
 
-def _gallery_picture(partner: str, items: list[dict[str, Any]]) -> Picture:
+def _gallery_picture(run: Any) -> Picture:
     from matplotlib.figure import Figure
+
+    items: list[dict[str, Any]] = run["gallery"]
+    channels = 1 if run["data"] == "fashion-mnist" else 3
 
     figure = Figure(figsize=(0.75 * len(items) + 1.1, 2.9), layout="constrained")
     axes = figure.subplots(3, len(items), squeeze=False)
     for column, item in enumerate(items):
         for row, image in enumerate([item["sample"], *item["nearest"]]):
             ax = axes[row, column]
-            ax.imshow(unfold(np.array([image]))[0], cmap="gray_r", vmin=0, vmax=255)
+            shown = unfold(np.array([image]), channels)[0].transpose(1, 2, 0)
+            ax.imshow(shown[..., 0] if channels == 1 else shown, cmap="gray_r", vmin=0, vmax=255)
             ax.set(xticks=[], yticks=[])
             copy = row == 0 and item["ratio"] < 1 / 3
             for spine in ax.spines.values():
@@ -82,13 +94,13 @@ def _gallery_picture(partner: str, items: list[dict[str, Any]]) -> Picture:
         axes[row, 0].set_ylabel(label, fontsize=8)
     return Picture.from_matplotlib(
         figure,
-        f"diffusion-clock-samples-{partner.lower()}",
-        f"Sneaker and {partner} at the end: samples with d(nn1)/d(nn2) above them; a framed one is a copy.",
-        f"Generated images of Sneaker and {partner} with their two nearest training images",
+        f"diffusion-clock-samples-{run['partner'].lower().replace(' ', '-')}",
+        f"{_pair(run)} at the end: samples with d(nn1)/d(nn2) above them; a framed one is a copy.",
+        f"Generated images of {_pair(run)} with their two nearest training images",
     )
 
 
-def distances_picture(balanced: pd.DataFrame) -> Picture | None:
+def distances_picture(balanced: pd.DataFrame, name: str = "diffusion-clock-distances") -> Picture | None:
     """Figs 11-19, right: mean distances of samples to their two nearest training images, by class and pair."""
     if "nearest_sneaker" not in balanced:
         return None
@@ -101,17 +113,17 @@ def distances_picture(balanced: pd.DataFrame) -> Picture | None:
     rows = -(-len(seen) // columns)
     figure, axes = new_axes(3.2 * columns, 2.6 * rows, rows, columns, len(seen))
     for ax, (_, run) in zip(np.atleast_1d(axes), seen.iterrows(), strict=False):
-        for name, color in (("sneaker", PALETTE[0]), ("partner", PALETTE[1])):
+        labels = {"sneaker": _reference(run), "partner": run["partner"]}
+        for (role, label), color in zip(labels.items(), PALETTE, strict=False):
             for which, style in (("nearest", "-"), ("second", "--")):
-                values = np.array([np.nan if d is None else d for d in run[f"{which}_{name}"]], dtype=float)
-                label = f"{'Sneaker' if name == 'sneaker' else run['partner']}, {which}"
-                ax.plot(run["step"], values, style, color=color, lw=1.2, label=label)
-        ax.set(xscale="log", title=f"Sneaker and {run['partner']}", xlabel="training step", ylabel="distance")
+                values = np.array([np.nan if d is None else d for d in run[f"{which}_{role}"]], dtype=float)
+                ax.plot(run["step"], values, style, color=color, lw=1.2, label=f"{label}, {which}")
+        ax.set(xscale="log", title=_pair(run), xlabel="training step", ylabel="distance")
         ax.title.set_fontsize(9)
         ax.legend(fontsize=6)
     return Picture.from_matplotlib(
         figure,
-        "diffusion-clock-distances",
+        name,
         "Mean distance of the samples to their nearest and second nearest training image.",
         "Distances of samples to training images over training steps, a panel a pair",
     )

@@ -30,7 +30,10 @@ def made_up(shift=1.0):
     """Gaps that grow with the variance and fall with the share, as in the paper; theory agrees."""
     rng = np.random.default_rng(0)
     rows = []
-    spread = {"Bag": 0.6, "Coat": 0.38, "Sandal": 0.55, "Trouser": 0.2, "Shirt": 0.5}
+    spread = {
+        "Bag": 0.6, "Coat": 0.38, "Sandal": 0.55, "Trouser": 0.2, "Shirt": 0.5, "Pullover": 0.45,
+        "Ankle boot": 0.41, "T-shirt": 0.43, "Dress": 0.36, "Automobile": 0.52,
+    }  # fmt: skip
     for cell in SPEC.cells():
         gap = shift * (3 * (spread[cell["partner"]] - 0.25) - (cell["share"] - 0.5)) + 0.02 * rng.normal()
         gap *= {"plain": 1.0, "equalized": 0.5, "measured": 0.1}[cell["method"]]
@@ -54,17 +57,20 @@ def made_up(shift=1.0):
                 "predicted_log_gap": gap + 0.05 * rng.normal(),
                 "drawn_share_partner": cell["share"],
                 "assigner_accuracy": 1.0,
+                "density": [0.5, 0.9],
+                "coverage": [0.6, 0.8],
+                "frechet": [4.0, 3.0],
             }
         )
     frame = pd.DataFrame(rows)
-    image = fold(np.full((1, 14, 14), 99), 2)[0].tolist()
+    image = fold(np.full((1, 1, 14, 14), 99), 2)[0].tolist()
     sample = {"label": 0, "ratio": 0.1, "sample": image, "nearest": [image, image]}
     frame["gallery"] = pd.Series([[sample]] + [None] * (len(frame) - 1), dtype=object)
     return frame
 
 
 def notes(frame):
-    runs = prepared(frame[frame["images"] == 40])
+    runs = prepared(frame[(frame["images"] == 40) & (frame["data"] == "fashion-mnist")])
     return {
         block.title: block for block in [*verdict(runs), *intervention(runs)] if getattr(block, "title", "")
     }
@@ -72,11 +78,12 @@ def notes(frame):
 
 def test_a_prefix_of_the_cells_is_useful():
     cells = pd.DataFrame(SPEC.cells())
-    first = cells[:15]
-    assert set(first["seed"]) == {0}
+    first = cells[:27]
+    assert set(first["share"]) == {0.5}
     assert set(first["method"]) == {"plain"}
-    assert first[["partner", "share"]].drop_duplicates().shape[0] == 15
+    assert first[["partner", "seed"]].drop_duplicates().shape[0] == 27
     assert set(cells["method"]) == set(study.METHODS)
+    assert set(cells["data"]) == {"fashion-mnist", "cifar10-test"}
 
 
 def test_times_gaps_and_bounds():
@@ -99,9 +106,10 @@ def test_the_words_say_what_the_paper_found_if_that_is_in_the_data():
         "Share",
         "Prediction",
         "Intervention, as the theory prescribes for these images",
+        "Intervention, as the clock of a plain run on other images prescribes",
     ):
         assert said[name].level == "good", name
-    assert "5 of 5 pairs" in said["Order"].text
+    assert "9 of 9 pairs" in said["Order"].text
 
 
 def test_the_words_say_so_if_it_is_not():
@@ -123,6 +131,7 @@ def test_pairs_of_more_images_stand_apart():
     sections = {section.title: section for section in page(frame, SPEC)}
     (table,) = (block for block in sections["More images"].blocks if isinstance(block, Table))
     assert [row[0] for row in table.rows] == ["Bag"]
+    assert [row[-2] for row in sections["CIFAR-10 (Figs 21, right, and 22)"].blocks[2].rows] == ["Automobile"]
     (pairs,) = sections["The gap, pair by pair"].blocks
     assert all(row[2] == 3 for row in pairs.rows), "three seeds, none of them a larger pair"
 
@@ -134,11 +143,30 @@ def test_an_earlier_run_sets_the_shares():
     assert late[0] / late[1] == pytest.approx(10_000 / 10**2.5), "the last look stands for what did not cross"
 
 
+def test_the_cost_is_read_before_the_first_copies():
+    run = {
+        "fraction_sneaker": [0.0, 0.1, 0.5],
+        "fraction_partner": [None, 0.3, 0.2],
+        "coverage": [0.1, 0.2, 0.3],
+    }
+    assert shown.quality_before_copying(run, "coverage") == 0.2
+    run["fraction_partner"] = [0.4, 0.5, 0.6]
+    assert shown.quality_before_copying(run, "coverage") == 0.1, "the first look, if all are too late"
+    run["fraction_partner"] = run["fraction_sneaker"] = [0.0, 0.0, 0.0]
+    assert shown.quality_before_copying(run, "coverage") == 0.3
+
+
+def test_the_norm_alone_without_extreme_variances():
+    frame = prepared(made_up())
+    said = "".join(block.text for block in shown._norm_alone(frame[frame["data"] == "fashion-mnist"]))
+    assert "least and greatest variance (Bag, Trouser)" in said
+    assert "over 7 pairs" in said
+
+
 def test_the_theory_draws_the_early_class_less():
     fashion_or_skip()
-    X, codes = study.pair("Trouser", 0.5, 40, 14, seed=0)
-    assert study.sampling_shares("equalized", X, codes, 0)[1] < 0.5
-    assert study.sampling_shares("measured", X, codes, 0)[1] == 0.5, "until a first run has been watched"
+    X, codes = study.pair("Bag", 0.5, 40, 14, seed=0)
+    assert study.prescribed(X, codes, 0)[1] < 0.5
 
 
 def test_unknown_partner():
@@ -148,7 +176,7 @@ def test_unknown_partner():
 
 def fashion_or_skip():
     try:
-        study._fashion()
+        study_module("diffusion-clock", "images").source("fashion-mnist")
     except (OSError, ValueError) as problem:
         pytest.skip(f"needs Fashion-MNIST: {problem}")
 
@@ -164,7 +192,8 @@ def test_a_tiny_cell_twice():
     assert one["variance_partner"] > one["variance_sneaker"]
     assert one["predicted_log_gap"] > 0
     assert {"label", "ratio", "sample", "nearest"} <= set(one["gallery"][0])
-    assert len(one["nearest_sneaker"]) == len(one["step"]), "distances over time"
+    for name in ("nearest_sneaker", "density", "coverage", "frechet"):
+        assert len(one[name]) == len(one["step"]), "distances and quality over time"
 
 
 def test_the_pair_is_the_same_images_at_every_share():
