@@ -57,8 +57,9 @@ class Done:
 def train_job(fabric: Any, job: Job) -> Done:
     """Run a job here, or in the processes that the fabric starts."""
     done = launched(fabric, _train, job)
-    priors = (np.asarray(done[name]) for name in ("sampled_prior", "training_prior"))
-    return Done(done["weights"], done["history"], *priors, done["step_state"])
+    for name in ("sampled_prior", "training_prior"):
+        done[name] = np.asarray(done[name])
+    return Done(**done)
 
 
 def _train(fabric: Any, job: Job) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations_with_replacement, product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -93,15 +94,13 @@ class ExtensiveModel:
             return self._rule(w, np.full(len(w), 1 / len(w)))
         step = _STEPS_PER_DIMENSION[rank] / self.refinement
         line = np.arange(-_REACH, _REACH + step, step) + shift * step
-        w = np.array(list(product(line, repeat=rank))).reshape(line.size**rank, rank)
-        w = w[(w**2).sum(axis=1) < _FARTHEST]
-        jacobian: FloatArray | ComplexArray = np.ones(len(w))
-        if self.bend:
-            w, jacobian = _bent(w, self.bend)
-        weights = np.exp(-0.5 * (w**2).sum(axis=1)) * jacobian
-        return self._rule(w, weights / weights.sum())
+        every = np.array(list(product(line, repeat=rank))).reshape(line.size**rank, rank)
+        near = every[(every**2).sum(axis=1) < _FARTHEST]
+        nodes, jacobian = _bent(near, self.bend) if self.bend else (near, 1.0)
+        weights = np.exp(-0.5 * (nodes**2).sum(axis=1)) * jacobian
+        return self._rule(nodes, weights / weights.sum())
 
-    def _rule(self, w: FloatArray, weights: FloatArray) -> CentroidRule:
+    def _rule(self, w: npt.NDArray[Any], weights: npt.NDArray[Any]) -> CentroidRule:
         mu = (w @ self.factor.T).T
         model = self.model
         if self.bend:

@@ -152,8 +152,8 @@ _Rule = tuple[FloatArray, FloatArray]
 
 
 def _moments(
-    activation: Activation, center: complex, signal: float, noise: float, outer: _Rule, inner: _Rule
-) -> tuple[complex, ...]:
+    activation: Callable[..., Any], center: complex, signal: float, noise: float, outer: _Rule, inner: _Rule
+) -> tuple[Any, ...]:
     (a, wa), (y, wy) = outer, inner
     values = activation(center + signal * a[:, None] + noise * y[None, :])
     smooth = values @ wy
