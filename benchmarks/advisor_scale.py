@@ -75,7 +75,7 @@ def cluster(workers: int, memory: str, found: dict[str, Any]) -> Iterator[list[s
         def kill_one() -> None:
             while not ended.wait(0.5):
                 tasks = made.scheduler.tasks.values()
-                if any("_train_part" in str(task.key) and task.state == "processing" for task in tasks):
+                if any("_boost_on_blocks" in str(task.key) and task.state == "processing" for task in tasks):
                     ended.wait(5.0)
                     os.kill(min(began), signal.SIGKILL)
                     found["killed by us"] = 1

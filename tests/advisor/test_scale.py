@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics import average_precision_score
+from sklearn.preprocessing import FunctionTransformer
 
 import equipoise.advisor._advisor as module
 from equipoise.advisor import Advisor
@@ -19,7 +20,9 @@ from equipoise.advisor.bags import FoldJob, Rows, fit_bag
 from equipoise.advisor.predicting import predict_file
 from equipoise.advisor.splits import make_folds
 from equipoise.advisor.treatments import Context, Treatment
+from equipoise.advisor.treatments._boosted import LightGBMTrees
 from equipoise.datasets import read_table
+from equipoise.datasets.blocks import Block, table_blocks
 
 FAST = {"treatments": ["lightgbm", "logistic"], "trials": 0, "budget": 600}
 
@@ -84,9 +87,28 @@ def test_time_that_is_left_goes_into_more_rows(data, monkeypatch):
     from equipoise.advisor import all_rows
 
     monkeypatch.setattr(module, "MOST_COMPARED", 2_000)
-    monkeypatch.setattr(all_rows.AllRows, "_seconds", lambda *_: 5_000.0)  # ten times what there is, it seems
+    monkeypatch.setattr(all_rows, "boosting_seconds", lambda *_: 5_000.0)  # ten times what there is, it seems
     advisor = Advisor(**{**FAST, "treatments": ["lightgbm"]}).fit(*data)
     assert any("was fitted to all 20,000 rows" in note for note in advisor.notes_)
+
+
+def test_time_kept_for_all_rows_follows_what_the_boosted_models_took(data, monkeypatch):
+    from equipoise.advisor import all_rows
+
+    kept = []
+
+    def watched(rows, treatments, context, folds, budget, **more):
+        kept.append(budget.aside)
+        found = search(rows, treatments, context, folds, budget, **more)
+        kept.append(budget.aside)
+        return found
+
+    search = module.search
+    monkeypatch.setattr(module, "search", watched)
+    monkeypatch.setattr(module, "MOST_COMPARED", 2_000)
+    monkeypatch.setattr(all_rows, "expected_seconds", lambda *_: 1e9)  # the first guess is far off
+    Advisor(**{**FAST, "treatments": ["lightgbm"]}).fit(*data)
+    assert 0 < kept[1] < 0.1 * kept[0] < 1e9
 
 
 def test_too_little_room_thins_the_frequent_rows_and_says_so(data, monkeypatch):
@@ -279,10 +301,10 @@ def test_a_cluster_boosts_on_parts_though_workers_are_killed(tmp_path, cluster, 
 
 @pytest.mark.slow
 def test_rows_that_do_not_fit_into_the_workers_are_thinned_and_said(tmp_path, cluster, data, monkeypatch):
-    from equipoise.advisor import engines
+    from equipoise.advisor import all_rows
 
     table = read_table(write_parts(tmp_path / "parts", *data), "fraud", memory="2MiB")
-    monkeypatch.setattr(engines, "rows_on_cluster", lambda engine, width: 9_000)
+    monkeypatch.setattr(all_rows, "rows_on_cluster", lambda engine, width: 9_000)
     settings = {**FAST, "treatments": ["lightgbm"]}
     spread = Advisor(**settings, engine=cluster.scheduler_address).fit_table(table)
     assert any("was fitted to 9,000 of 20,000 rows" in note for note in spread.notes_)
@@ -291,11 +313,57 @@ def test_rows_that_do_not_fit_into_the_workers_are_thinned_and_said(tmp_path, cl
     assert spread.predict_proba(columns)[:, 1].mean() == pytest.approx(truth.mean(), rel=0.15)
 
 
+def test_a_cluster_that_fails_in_the_end_leaves_the_model_that_was_compared(
+    tmp_path, cluster, data, monkeypatch
+):
+    from equipoise.advisor import engines
+
+    monkeypatch.setattr(engines, "_boosted", lambda *_: 1 / 0)
+    monkeypatch.setattr(engines.time, "sleep", lambda seconds: None)
+    table = read_table(write_parts(tmp_path / "parts", *data), "fraud", memory="2MiB")
+    spread = Advisor(**{**FAST, "treatments": ["lightgbm"]}, engine=cluster.scheduler_address).fit_table(
+        table
+    )
+    assert any("failed 3 times" in note and "the one that was compared" in note for note in spread.notes_)
+    fresh, truth = make_rows(20_000, seed=2)
+    columns = pd.DataFrame(fresh, columns=[f"c{i}" for i in range(6)])
+    assert spread.predict_proba(columns)[:, 1].mean() == pytest.approx(truth.mean(), rel=0.3)
+
+
+def test_workers_end_on_the_same_round_when_the_time_is_up(cluster, data):
+    """The trees of two workers whose time is up at once: as many rounds as the first look allows."""
+    from equipoise.advisor.engines import Shared, boost_on_cluster
+    from equipoise.datasets import DataTable
+
+    X, y = data
+    blocks = [(b, np.ones(len(b.y), dtype=bool)) for b in table_blocks(DataTable.from_arrays(X, y), 5_000)]
+    shared = Shared(LightGBMTrees(rounds=60), FunctionTransformer(), X[:2_000], y[:2_000], 2)
+    ended, whole = (boost_on_cluster(cluster.scheduler_address, shared, blocks, end) for end in (0.0, np.inf))
+    assert (ended.rounds_, whole.rounds_) == (20, 60)
+    np.testing.assert_array_equal(  # the first rounds are the same: all workers took part in them
+        ended.booster_.predict(X[:50]), whole.booster_.predict(X[:50], num_iteration=20)
+    )
+
+
+@pytest.mark.slow
+def test_a_block_that_cannot_be_read_ends_the_work_of_all_workers(tmp_path, cluster, data, monkeypatch):
+    from equipoise._core.cluster import EngineError
+    from equipoise.advisor import engines
+
+    X, y = data
+    monkeypatch.setattr(engines, "_TRIES", 1)
+    gone = Block(y[:5], functools.partial(open, tmp_path / "gone"))
+    blocks = [(block, np.ones(5, dtype=bool)) for block in (Block(y[:5], X[:5].copy), gone)]
+    shared = engines.Shared(LightGBMTrees(rounds=60), FunctionTransformer(), X[:2_000], y[:2_000], 2)
+    with pytest.raises(EngineError, match=r"failed 1 times: .*No such file"):
+        engines.boost_on_cluster(cluster.scheduler_address, shared, blocks, np.inf)
+
+
 def test_rows_on_a_cluster_follow_its_memory(cluster):
     from equipoise.advisor.engines import rows_on_cluster
 
     few, many = (rows_on_cluster(cluster.scheduler_address, width) for width in (300, 30))
-    assert 2 * 2**30 * 0.75 / (9 * 30) > many > 9 * few > 0
+    assert 2 * 2**30 * 0.75 / (4 * 30) > many > 9 * few >= 0
 
 
 def test_a_short_budget_compares_on_fewer_rows():

@@ -164,14 +164,28 @@ def test_a_loss_is_given_what_it_requires():
         PlainStep(Greedy())
 
 
+class Watcher(Callback):
+    """Keeps the learning rate of every step."""
+
+    def __init__(self):
+        self.rates = []
+
+    def on_step_start(self, run):
+        self.rates.append(run.optimizer.param_groups[0]["lr"])
+
+
+def test_a_warm_up_rises_by_equal_steps_to_the_full_rate_right_after_it():
+    watcher = Watcher()
+    train(epochs=4, batch_size=30, callbacks=[LearningRate("constant", warmup=2), watcher])
+    steps = len(watcher.rates) // 2
+    rising = 0.1 * np.arange(1, steps + 1) / (steps + 1)
+    np.testing.assert_allclose(watcher.rates, [*rising, *[0.1] * steps])
+
+
 def test_warm_up_then_schedule():
-    rates = []
-
-    class Watcher(Callback):
-        def on_step_start(self, run):
-            rates.append(run.optimizer.param_groups[0]["lr"])
-
-    train(epochs=10, batch_size=30, callbacks=[LearningRate("cosine", warmup=2), Watcher()])
+    watcher = Watcher()
+    train(epochs=10, batch_size=30, callbacks=[LearningRate("cosine", warmup=2), watcher])
+    rates = watcher.rates
     assert rates[:4] == sorted(rates[:4])
     assert rates[4:] == sorted(rates[4:], reverse=True)
     assert rates[10] == pytest.approx(0.1 * 0.5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 from typing import Any
 
 _SCHEMES = ("tcp", "tls", "ws", "wss", "ucx")
@@ -44,6 +45,8 @@ def connect(address: str, timeout: float = 10.0) -> Any:
     EngineError
         If no cluster answers at the address, or it has no workers.
     """
+    # a lost connection is said in our own sentence; the client would print its traceback as well
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     try:
         client = distributed().Client(address, timeout=timeout, set_as_default=False)
     except (OSError, ValueError) as error:

@@ -223,17 +223,19 @@ class Advisor(ClassifierMixin, BaseEstimator):
             return make_folds(sample.y, n_splits, own, groups=sample.groups, time=sample.time)
 
         treatments = advised_treatments(self.treatments)
-        aside = 0.0
-        if rows.totals is not None:
-            aside = min(
-                0.5 * budget.left, _for_all_rows(rows, treatments, context, table.n_rows, self.n_jobs)
-            )
-        budget.set_aside(aside)
+        most = 0.0 if rows.totals is None else 0.5 * budget.left
+        if most:
+            budget.set_aside(min(most, _for_all_rows(rows, treatments, context, table.n_rows, self.n_jobs)))
+
+        def keep_time(found: Found) -> None:
+            if most:
+                budget.set_aside(min(most, _for_the_bags(found.bags, len(rows), table.n_rows, self.n_jobs)))
+
         with running(self.engine, self.n_jobs, rows) as run:
             found = search(
-                rows, treatments, context, folds, budget, trials=self.trials, run=run, told=told
+                rows, treatments, context, folds, budget, trials=self.trials, run=run, told=told, tried=keep_time
             )  # fmt: skip
-        budget.set_aside(-aside)
+        budget.set_aside(0.0)
         told("choosing the decision")
         self._conclude(sample, encoders, rows, found, wish, context)
         if rows.totals is not None:
@@ -622,12 +624,20 @@ def _most_compared(table: DataTable, budget: Budget) -> int:
 def _for_all_rows(
     rows: Rows, treatments: Sequence[Treatment], context: Context, total: int, threads: int
 ) -> float:
-    """Seconds that the search must leave for a boosted model on all rows."""
+    """Seconds that the search must leave for a boosted model on all rows, before one was fitted."""
     if not any(treatment.name.startswith("lightgbm") for treatment in treatments):
         return 0.0
     from equipoise.advisor.all_rows import expected_seconds
 
     return expected_seconds(rows, replace(context, threads=threads), total)
+
+
+def _for_the_bags(bags: Sequence[Bag], sampled: int, total: int, threads: int) -> float:
+    """The same, from what the boosted models took on the sample."""
+    from equipoise.advisor.all_rows import SAFETY, boosting_seconds, takes_all_rows
+
+    boosted = [bag for bag in bags if takes_all_rows(bag)]
+    return SAFETY * sum(boosting_seconds(bag, sampled, total, threads) for bag in boosted)
 
 
 class _Teller:

@@ -8,15 +8,17 @@ pass over the blocks is enough, and what stays in memory is one byte a value.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import lightgbm as lgb
 import numpy as np
 
 from equipoise._core.checks import BoolArray, IntArray
+from equipoise._core.cluster import EngineError
 from equipoise.advisor.bags import Bag, FoldModel, Rows
+from equipoise.advisor.binned import binned
+from equipoise.advisor.engines import Shared, boost_on_cluster, rows_on_cluster
 from equipoise.advisor.treatments._boosted import LightGBMTrees
 from equipoise.advisor.treatments._contract import Context
 from equipoise.datasets.blocks import Block
@@ -42,6 +44,23 @@ def expected_seconds(rows: Rows, context: Context, total: int) -> float:
     probe.fit(rows.views["trees"][few], rows.y[few])
     spent = time.monotonic() - started
     return SAFETY * spent * (total / len(few)) * (USUAL_ROUNDS / PROBE_ROUNDS) / _speed(context.threads)
+
+
+def boosting_seconds(bag: Bag, sampled: int, total: int, threads: int) -> float:
+    """What one model of a bag will take on ``total`` rows, from what its models took on a sample.
+
+    Parameters
+    ----------
+    bag : Bag
+        Of boosted models.
+    sampled, total : int
+        Rows of the sample and in all.
+    threads : int
+    """
+    grown = sum(model.estimator.booster_.current_iteration() for model in bag.models)
+    rows = sampled * (1 - 1 / max(len(bag.models) // bag.repeats, 2))
+    rounds = bag.models[0].estimator.rounds_
+    return bag.seconds / (grown * rows) * rounds * total / _speed(threads)
 
 
 def _speed(threads: int) -> float:
@@ -86,27 +105,43 @@ class AllRows:
         list of Bag, str
             Bags of one model each in place of those that were fitted again, and a note.
         """
-        if self.engine != "local":
-            return self._fit_on_cluster(bags[0], context)
         y = np.concatenate([block.y for block in self.blocks])
-        reference = self._reference(context)
-        seconds = SAFETY * self._seconds(bags[0], len(y), context.threads) / len(y)  # a row
-        most, kept, fitted = len(self.sample), np.empty(0, dtype=np.int64), list[Bag]()
+        kept, fitted, failure = np.empty(0, dtype=np.int64), list[Bag](), ""
+        threads = context.threads if self.engine == "local" else 1
+        seconds = SAFETY * boosting_seconds(bags[0], len(self.sample), len(y), threads) / len(y)  # a row
+        limit, fit_to = self._way(bags, y, context, deadline)
+        most = len(self.sample)
         while len(kept) < len(y):  # as many rows as there is time for, by what the rows before took
             left = max(deadline - time.monotonic(), 0.0)
-            most = min(self.most, max(int(left / max(seconds, 1e-12)), most))
+            most = min(limit, max(int(left / max(seconds, 1e-12)), most))
             if most < min(_WORTH_A_FIT * len(kept), len(y)):
                 break
             more = thin(y, np.arange(len(y)), most, context.seed)
             started = time.monotonic()
-            again = self._fitted_bags(bags, y, more, reference, context, deadline)
+            try:
+                again = fit_to(more)
+            except EngineError as error:
+                failure = f"{error}."
+                break
             if not again:
                 break  # the time was up: what was fitted before is better than half a model
             kept, fitted = more, again
             seconds = SAFETY * (time.monotonic() - started) / len(kept)
-        return fitted, _note(len(y), len(kept), fitted)
+        return fitted, _note(len(y), len(kept), fitted, failure)
 
-    def _fitted_bags(
+    def _way(
+        self, bags: Sequence[Bag], y: IntArray, context: Context, deadline: float
+    ) -> tuple[int, Callable[[IntArray], list[Bag]]]:
+        """The most rows that memory holds, and what fits the bags to some rows: here or on a cluster."""
+        if self.engine != "local":
+            limit = rows_on_cluster(self.engine, self.encoder.n_features_out_)
+            return limit, lambda kept: self._fitted_on_cluster(bags[0], y, kept, context, deadline)
+        X = self.sample.views["trees"]
+        made = LightGBMTrees(categories=context.categories, threads=context.threads)
+        reference = made.dataset(X, self.sample.y).construct()
+        return self.most, lambda kept: self._fitted_here(bags, y, kept, reference, context, deadline)
+
+    def _fitted_here(
         self,
         bags: Sequence[Bag],
         y: IntArray,
@@ -116,60 +151,42 @@ class AllRows:
         deadline: float,
     ) -> list[Bag]:
         """The bags that were fitted to some of the rows in time, in their order."""
-        data = self._dataset(y, kept, reference, context)
+        data = binned(self._rows(kept), self.encoder, reference)
         fitted: list[Bag] = []
         for bag in bags:
-            expected = SAFETY * self._seconds(bag, len(kept), context.threads)
+            expected = SAFETY * boosting_seconds(bag, len(self.sample), len(kept), context.threads)
             if fitted and time.monotonic() + expected > deadline:
                 break
-            again = self._fitted(bag, data, y[kept], context, deadline)
-            if again.models[0].estimator.rounds_ < ENOUGH * bag.models[0].estimator.rounds_:
+            started = time.monotonic()
+            made = _unfitted(bag, context).fit_dataset(data, self.sample.n_classes, deadline)
+            if made.rounds_ < ENOUGH * bag.models[0].estimator.rounds_:
                 break
-            fitted.append(again)
+            fitted.append(self._as_bag(bag, made, y[kept], started))
         return fitted
 
-    def _seconds(self, bag: Bag, total: int, threads: int) -> float:
-        """What boosting on all rows will take, from what the bag's models took on the sample."""
-        grown = sum(model.estimator.booster_.current_iteration() for model in bag.models)
-        rows = len(self.sample) * (1 - 1 / max(len(bag.models) // bag.repeats, 2))
-        rounds = bag.models[0].estimator.rounds_
-        return bag.seconds / (grown * rows) * rounds * total / _speed(threads)
+    def _fitted_on_cluster(
+        self, bag: Bag, y: IntArray, kept: IntArray, context: Context, deadline: float
+    ) -> list[Bag]:
+        started = time.monotonic()
+        shared = Shared(
+            _unfitted(bag, context),
+            self.encoder,
+            self.sample.views["trees"],
+            self.sample.y,
+            self.sample.n_classes,
+        )
+        rows = [(block, own) for block, own in self._rows(kept) if own.any()]
+        made = boost_on_cluster(self.engine, shared, rows, deadline)
+        if made.rounds_ < ENOUGH * bag.models[0].estimator.rounds_:
+            return []
+        return [self._as_bag(bag, made, y[kept], started)]
 
-    def _reference(self, context: Context) -> Any:
-        X = self.sample.views["trees"]
-        made = LightGBMTrees(categories=context.categories, threads=context.threads)
-        return made.dataset(X, self.sample.y).construct()
-
-    def _dataset(self, y: IntArray, kept: IntArray, reference: Any, context: Context) -> Any:
-        masks = zip(self.blocks, self._masks(kept), strict=True)
-        blocks: list[Any] = [_Encoded(block, own, self.encoder) for block, own in masks if own.any()]
-        return lgb.Dataset(blocks, y[kept], reference=reference, params=reference.params).construct()
-
-    def _masks(self, kept: IntArray) -> list[BoolArray]:
-        """Which rows of each block are among those kept."""
+    def _rows(self, kept: IntArray) -> list[tuple[Block, BoolArray]]:
+        """The blocks, with which of their rows are among those kept."""
         ends = np.cumsum([len(block.y) for block in self.blocks])
         mask = np.zeros(ends[-1], dtype=bool)
         mask[kept] = True
-        return np.split(mask, ends[:-1])
-
-    def _fitted(self, bag: Bag, data: Any, y: IntArray, context: Context, deadline: float) -> Bag:
-        started = time.monotonic()
-        made = _unfitted(bag, context)
-        made.fit_dataset(data, self.sample.n_classes, deadline)
-        return self._as_bag(bag, made, np.bincount(y, minlength=self.sample.n_classes), started)
-
-    def _fit_on_cluster(self, bag: Bag, context: Context) -> tuple[list[Bag], str]:
-        from equipoise.advisor.engines import boost_on_cluster, rows_on_cluster
-
-        started = time.monotonic()
-        made = _unfitted(bag, context)
-        y = np.concatenate([block.y for block in self.blocks])
-        most = max(rows_on_cluster(self.engine, self.encoder.n_features_out_), len(self.sample))
-        kept = thin(y, np.arange(len(y)), most, context.seed)
-        n_classes = self.sample.n_classes
-        boost_on_cluster(self.engine, made, self.blocks, self._masks(kept), self.encoder, n_classes)
-        fitted = [self._as_bag(bag, made, np.bincount(y[kept], minlength=n_classes), started)]
-        return fitted, _note(len(y), len(kept), fitted)
+        return list(zip(self.blocks, np.split(mask, ends[:-1]), strict=True))
 
     @property
     def totals(self) -> IntArray:
@@ -177,7 +194,8 @@ class AllRows:
         assert self.sample.totals is not None
         return self.sample.totals
 
-    def _as_bag(self, bag: Bag, made: LightGBMTrees, counts: IntArray, started: float) -> Bag:
+    def _as_bag(self, bag: Bag, made: LightGBMTrees, y: IntArray, started: float) -> Bag:
+        counts = np.bincount(y, minlength=self.sample.n_classes)
         model = FoldModel(made, "trees", counts / counts.sum(), self.totals / self.totals.sum())
         return replace(bag, models=[model], repeats=1, seconds=bag.seconds + time.monotonic() - started)
 
@@ -188,29 +206,10 @@ def _unfitted(bag: Bag, context: Context) -> LightGBMTrees:
     return made.set_params(rounds=max(1, bag.models[0].estimator.rounds_))
 
 
-class _Encoded(lgb.Sequence):
-    """One block of rows, read and encoded when LightGBM asks for it."""
-
-    def __init__(self, block: Block, kept: Any, encoder: Any) -> None:
-        self.block, self.kept, self.encoder = block, kept, encoder
-        self.batch_size = int(kept.sum())
-
-    def __len__(self) -> int:
-        return self.batch_size
-
-    def __getitem__(self, index: Any) -> Any:
-        """The whole block, which is what LightGBM asks for with this batch size."""
-        rows = self.block.read()
-        encoded = self.encoder.transform(rows)
-        return np.ascontiguousarray(encoded if self.kept.all() else encoded[self.kept])
-
-
-def _note(total: int, kept: int, fitted: Sequence[Bag]) -> str:
+def _note(total: int, kept: int, fitted: Sequence[Bag], failure: str) -> str:
     if not fitted:
-        return (
-            "The delivered model is the one that was compared: fitting it to all rows would have taken longer than "
-            "the budget."
-        )
+        why = failure or "fitting it to all rows would have taken longer than the budget."
+        return f"The delivered model is the one that was compared: {why}"
     names = " and ".join(bag.treatment.summary for bag in fitted)
     if kept == total:
         return f"The delivered model ({names}) was fitted to all {total:,} rows."

@@ -37,15 +37,16 @@ class Budget:
         self.seconds = seconds
         self.started = time.monotonic() if started is None else started
         self.end = self.started + seconds * (1 - _KEPT_BACK)
+        self.aside = 0.0
 
     @property
     def left(self) -> float:
         """Seconds that the search may still spend."""
-        return self.end - time.monotonic()
+        return self.end - self.aside - time.monotonic()
 
     def set_aside(self, seconds: float) -> None:
-        """Keep so much from the search; a negative time gives it back."""
-        self.end -= seconds
+        """Keep so much from the search, in place of what was kept before."""
+        self.aside = seconds
 
     def fits(self, seconds: float) -> bool:
         """Whether something that takes so long still ends in time."""

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
-from dataclasses import replace
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import urlparse
 
-import numpy as np
-
-from equipoise._core.checks import BoolArray
+from equipoise._core.checks import BoolArray, IntArray
 from equipoise._core.cluster import EngineError, cluster_address, connect, distributed
 from equipoise.advisor.bags import FoldJob, Rows, Run
+from equipoise.advisor.binned import binned
 from equipoise.advisor.treatments._boosted import LightGBMTrees
-from equipoise.datasets.blocks import Block
+from equipoise.datasets.blocks import ROWS_AT_ONCE, Block
 
 _TRIES = 3  # of work that was lost with a worker
 _USABLE = 0.75  # of a worker's memory: Dask pauses a worker at 80 %
+_LOOK_EVERY, _NEVER, _NOT_YET = 10, 2**31, 0  # rounds
 
 
 @contextmanager
@@ -60,8 +62,8 @@ def running(engine: str, n_jobs: int, rows: Rows) -> Iterator[Run | None]:
 def rows_on_cluster(engine: str, width: int) -> int:
     """About how many rows the workers can boost on without one of them running out of memory.
 
-    A worker holds its rows as 4-byte numbers, once more as the single array that LightGBM makes of them, and as
-    bins of one byte.
+    A worker reads one block after the other, and keeps its rows as bins: at most two bytes a value, once by
+    columns and once by rows, and a few numbers for each row.
 
     Parameters
     ----------
@@ -74,71 +76,175 @@ def rows_on_cluster(engine: str, width: int) -> int:
     assert address is not None
     with _client(address) as client:
         workers = client.scheduler_info(n_workers=-1)["workers"].values()
-    free = [_USABLE * w["memory_limit"] - w["metrics"]["memory"] for w in workers if w["memory_limit"]]
+    block = 24 * width * ROWS_AT_ONCE  # as it was read, as it is encoded, and on the way
+    free = [
+        _USABLE * w["memory_limit"] - w["metrics"]["memory"] - block for w in workers if w["memory_limit"]
+    ]
     if len(free) < len(workers):
         return 10**12  # a worker without a limit
-    return int(len(free) * max(min(free), 0) / (9 * width + 16))
+    return int(len(free) * max(min(free), 0) / (4 * width + 40))
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What every worker needs to boost on its own blocks.
+
+    Attributes
+    ----------
+    trees : LightGBMTrees
+        With the settings to use.
+    encoder : TableEncoder
+    X, codes : arrays
+        The sample that bins are made from.
+    n_classes : int
+    """
+
+    trees: LightGBMTrees
+    encoder: Any
+    X: Any
+    codes: IntArray
+    n_classes: int
 
 
 def boost_on_cluster(
-    engine: str,
-    trees: LightGBMTrees,
-    blocks: Sequence[Block],
-    kept: Sequence[BoolArray],
-    encoder: Any,
-    n_classes: int,
-) -> None:
-    """Boost on blocks that the workers read and keep: no machine ever holds all rows.
+    engine: str, shared: Shared, blocks: Sequence[tuple[Block, BoolArray]], deadline: float
+) -> LightGBMTrees:
+    """Boost on blocks that the workers read and keep as bins: no machine ever holds all rows.
+
+    The workers are connected by LightGBM's own protocol for data that is spread by rows.
 
     Parameters
     ----------
     engine : str
         The address of a Dask cluster.
-    trees : LightGBMTrees
-        Fitted here.
-    blocks : sequence of Block
-        They must be readable where the workers run.
-    kept : sequence of arrays of bool
-        Which rows of each block to use.
-    encoder : TableEncoder
-    n_classes : int
+    shared : Shared
+    blocks : sequence of (Block, array of bool)
+        With the rows of each to use. They must be readable where the workers run.
+    deadline : float
+        A time of :func:`time.monotonic`, from which no new round begins.
+
+    Raises
+    ------
+    EngineError
+        If the cluster is gone, or workers were lost again and again.
     """
-    import dask.array
-    from dask.delayed import delayed
-    from lightgbm import DaskLGBMClassifier
-
-    array: Any = dask.array
-
     address = cluster_address(engine)
     assert address is not None
-    width = encoder.n_features_out_
-    made = [
-        (block.y[own], delayed(_encoded)(block, own, encoder))
-        for block, own in zip(blocks, kept, strict=True)
-        if own.any()
-    ]
-    X = array.concatenate([array.from_delayed(rows, (len(y), width), np.float32) for y, rows in made])
-    y = array.concatenate([array.from_array(y, chunks=len(y)) for y, _ in made])
-    settings = {
-        **trees.boosting_params(n_classes, len(y)),
-        "n_estimators": trees.rounds,
-    }
-    settings = {k: v for k, v in settings.items() if k not in ("num_threads", "num_class", "metric")}
 
-    def attempt() -> Any:
+    def attempt() -> str:
         with _client(address) as client, warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # LightGBM says that it ignores a number of threads that nobody set
-            held_X, held_y = client.persist([X, y])
+            warnings.filterwarnings("ignore", message="Sending large graph")
+            ready, stop = distributed().Queue(client=client), distributed().Variable(client=client)
+            try:
+                return str(
+                    _while_complete(client, lambda: _boosted(client, shared, blocks, deadline, ready, stop))
+                )
+            finally:  # also when the work was given up: nobody waits for the others for ever
+                stop.delete()
+                ready.close()
 
-            def fit() -> Any:
-                with client.as_current():
-                    return DaskLGBMClassifier(client=client, **settings).fit(held_X, held_y)
+    text = _again_if_lost(attempt, address)
+    return LightGBMTrees.from_text(text, list(range(shared.n_classes)))
 
-            return _while_complete(client, fit)
 
-    trees.take_booster(_again_if_lost(attempt, address).booster_, n_classes)
+def _boosted(
+    client: Any,
+    shared: Shared,
+    blocks: Sequence[tuple[Block, BoolArray]],
+    deadline: float,
+    ready: Any,
+    stop: Any,
+) -> str:
+    """The trees as text, from workers that each take their turn of the blocks."""
+    workers = client.scheduler_info(n_workers=-1)["workers"]
+    addresses = sorted(workers)[: len(blocks)]
+    ports = client.gather([client.submit(_open_port, workers=[a], pure=False) for a in addresses])
+    hosts = [urlparse(address).hostname for address in addresses]
+    stop.set(_NOT_YET)
+    sent = client.submit(_itself, shared, pure=False)
+    n_rows = sum(int(own.sum()) for _, own in blocks)
+    network = {
+        "machines": ",".join(f"{host}:{port}" for host, port in zip(hosts, ports, strict=True)),
+        "num_machines": len(addresses), "tree_learner": "data", "time_out": 2,
+    }  # fmt: skip
+    futures = [
+        client.submit(
+            _boost_on_blocks,
+            sent,
+            blocks[rank :: len(addresses)],
+            {**network, "local_listen_port": ports[rank], "num_threads": workers[address]["nthreads"]},
+            n_rows,
+            (ready.name, stop.name, rank == 0, deadline - time.monotonic()),
+            workers=[address],
+            pure=False,
+        )
+        for rank, address in enumerate(addresses)
+    ]
+    if _all_ready(ready, futures):  # LightGBM's patience with a machine that is late is short
+        stop.set(_NEVER)
+    return str(client.gather(futures)[0])
+
+
+def _all_ready(ready: Any, futures: Sequence[Any]) -> bool:
+    """Wait until every worker has its rows; False where one of them failed."""
+    waiting = len(futures)
+    while waiting:
+        with suppress(TimeoutError):
+            ready.get(timeout=2)
+            waiting -= 1
+        if any(future.status == "error" for future in futures):
+            return False
+    return True
+
+
+def _open_port() -> int:
+    """A port that is free on the worker that is asked."""
+    with socket.socket() as tried:
+        tried.bind(("", 0))
+        return int(tried.getsockname()[1])
+
+
+def _boost_on_blocks(
+    shared: Shared,
+    blocks: Sequence[tuple[Block, BoolArray]],
+    network: dict[str, Any],
+    n_rows: int,
+    together: tuple[str, str, bool, float],
+) -> str:
+    end = _AgreedEnd(*together)
+    data = binned(blocks, shared.encoder, shared.trees.dataset(shared.X, shared.codes).construct())
+    end.wait_for_others()
+    return shared.trees.fit_with_others(data, shared.n_classes, n_rows, network, end).to_text()
+
+
+class _AgreedEnd:
+    """Whether a round is the last one, on which all workers agree.
+
+    The first worker looks at its clock at every tenth round. When its time is up it names the tenth round from
+    there, which nobody can pass without it, so that everybody has heard of it by then.
+    """
+
+    def __init__(self, ready: str, stop: str, leads: bool, seconds: float) -> None:
+        self.ready, self.last = distributed().Queue(ready), distributed().Variable(stop)
+        self.leads, self.end = leads, time.monotonic() + seconds
+
+    def wait_for_others(self) -> None:
+        """Say that this worker is ready, and return when all are."""
+        self.ready.put(1)
+        while self._agreed() == _NOT_YET:
+            time.sleep(0.2)
+
+    def __call__(self, done: int) -> bool:
+        if done % _LOOK_EVERY:
+            return False
+        agreed = self._agreed()
+        if self.leads and agreed == _NEVER and time.monotonic() > self.end:
+            agreed = done + _LOOK_EVERY
+            self.last.set(agreed)
+        return done >= agreed
+
+    def _agreed(self) -> int:
+        return int(self.last.get(timeout=60))  # it is gone where the others gave up
 
 
 def _while_complete(client: Any, work: Callable[[], Any]) -> Any:
@@ -196,11 +302,6 @@ def _itself(rows: Rows) -> Rows:
 
 def _fit(job: FoldJob, rows: Rows) -> Any:
     return job(rows)
-
-
-def _encoded(block: Block, kept: BoolArray, encoder: Any) -> Any:
-    encoded = encoder.transform(block.read())
-    return np.ascontiguousarray(encoded if kept.all() else encoded[kept], dtype=np.float32)
 
 
 def _on_threads(n_jobs: int) -> Run:

@@ -77,6 +77,7 @@ def search(
     trials: int | None = None,
     run: Run | None = None,
     told: Callable[[str], None] = lambda note: None,
+    tried: Callable[[Found], None] = lambda found: None,
 ) -> Found:
     """Fit bags until the budget or the number of trials is spent.
 
@@ -96,6 +97,8 @@ def search(
         See :func:`~equipoise.advisor.bags.fit_bag`.
     told : callable
         Given a sentence whenever something begins.
+    tried : callable
+        Given what was found whenever a treatment was tried.
 
     Returns
     -------
@@ -111,6 +114,7 @@ def search(
             continue
         told(treatment.summary)
         _try(found, treatment, rows, context, budget, run)
+        tried(found)
     _improve(found, rows, context, make_folds, budget, trials, run, told)
     return found
 

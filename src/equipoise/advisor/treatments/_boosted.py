@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import tempfile
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +102,7 @@ class LightGBMTrees(ClassifierMixin, BaseEstimator):
         held_out = None
         if valid is not None:
             held_out = data.create_valid(valid[0], np.searchsorted(self.classes_, valid[1]))
-        return self._boost(data, held_out, len(y), deadline)
+        return self._boost(data, held_out, len(y), _after(deadline))
 
     def dataset(self, X: FloatArray, codes: IntArray) -> Any:
         """The rows as LightGBM keeps them."""
@@ -114,30 +115,69 @@ class LightGBMTrees(ClassifierMixin, BaseEstimator):
     def fit_dataset(self, data: Any, n_classes: int, deadline: float = np.inf) -> LightGBMTrees:
         """Boost on rows that LightGBM holds already, with all class codes."""
         self.classes_ = np.arange(n_classes)
-        return self._boost(data, None, data.num_data(), deadline)
+        return self._boost(data, None, data.num_data(), _after(deadline))
 
-    def _boost(self, data: Any, held_out: Any, n_rows: int, deadline: float) -> LightGBMTrees:
+    def fit_with_others(
+        self,
+        data: Any,
+        n_classes: int,
+        n_rows: int,
+        network: Mapping[str, Any],
+        is_last: Callable[[int], bool],
+    ) -> LightGBMTrees:
+        """Boost together with other machines, which hold the rest of the ``n_rows``.
+
+        Parameters
+        ----------
+        data : lightgbm.Dataset
+            The rows that lie here.
+        n_classes, n_rows : int
+            Of all rows.
+        network : mapping
+            LightGBM's parameters of the connection.
+        is_last : callable
+            Takes the number of rounds done, and must give the same answer on every machine.
+        """
         import lightgbm as lgb
 
-        callbacks, record = [_deadline(deadline)], dict[str, Any]()
+        self.classes_ = np.arange(n_classes)
+        # The connection belongs to the process. A fit that fails leaves it open, and gives nothing to close it by.
+        alone = lgb.Booster(
+            {"verbosity": -1}, lgb.Dataset(np.zeros((2, 1)), np.zeros(2), params={"verbosity": -1})
+        )
+        try:
+            return self._boost(data, None, n_rows, is_last, network)
+        finally:
+            alone.free_network()
+
+    def _boost(
+        self,
+        data: Any,
+        held_out: Any,
+        n_rows: int,
+        is_last: Callable[[int], bool],
+        network: Mapping[str, Any] | None = None,
+    ) -> LightGBMTrees:
+        import lightgbm as lgb
+
+        callbacks, record = [_end_at(is_last)], dict[str, Any]()
         if held_out is not None:
             callbacks += [lgb.record_evaluation(record), lgb.early_stopping(_PATIENCE, verbose=False)]
         booster = lgb.train(
-            self.boosting_params(len(self.classes_), n_rows), data, self.rounds,
+            {**self.boosting_params(len(self.classes_), n_rows), **(network or {})}, data, self.rounds,
             valid_sets=[] if held_out is None else [held_out], callbacks=callbacks,
         )  # fmt: skip
         self.curve_: list[float] = list(next(iter(next(iter(record.values())).values()))) if record else []
         return self._take_booster(booster)
 
+    def to_text(self) -> str:
+        """All trees, as LightGBM writes them."""
+        return str(self.booster_.model_to_string(num_iteration=-1))
+
     def _take_booster(self, booster: Any) -> LightGBMTrees:
         self.booster_ = booster
         self.rounds_ = booster.current_iteration()
         return self
-
-    def take_booster(self, booster: Any, n_classes: int) -> LightGBMTrees:
-        """Use trees that were boosted elsewhere, on all class codes."""
-        self.classes_, self.curve_ = np.arange(n_classes), []
-        return self._take_booster(booster)
 
     @classmethod
     def from_text(cls, text: str, classes: list[int]) -> LightGBMTrees:
@@ -162,11 +202,15 @@ class LightGBMTrees(ClassifierMixin, BaseEstimator):
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
 
-def _deadline(deadline: float) -> Any:
+def _after(deadline: float) -> Callable[[int], bool]:
+    return lambda done: time.monotonic() > deadline
+
+
+def _end_at(is_last: Callable[[int], bool]) -> Any:
     import lightgbm as lgb
 
     def stop(environment: Any) -> None:
-        if time.monotonic() > deadline:
+        if is_last(environment.iteration + 1):
             raise lgb.callback.EarlyStopException(
                 environment.iteration, environment.evaluation_result_list or []
             )
