@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from scipy.spatial.distance import cdist
@@ -372,3 +373,16 @@ def test_monitoring_is_quick():
     rng = np.random.default_rng(0)
     nearest_two(rng.normal(size=(100, 784)), rng.normal(size=(2000, 784)))
     assert time.process_time() - start < 20
+
+
+def test_two_processes_train_as_one_does():
+    """What the processes return is larger than the 64 KB of a pipe, in which it once got stuck."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(43, 8, 8)), np.repeat([0, 1], [23, 20])
+    params = {"conditional": True, "label_dropout": 0.2, "average": 0.9, "steps": 8, "batch_size": 13}
+    params |= {"n_samples": 12, "stride": 4, "random_state": 0, "verbose": False}
+    one, two = (DDPM("tiny", num_processes=n, **params).fit(X, y) for n in (1, 2))
+    for alone, shared in zip(one.network_.parameters(), two.network_.parameters(), strict=True):
+        assert torch.allclose(alone, shared, rtol=0, atol=1e-5)
+    assert np.allclose(one.history_["loss"], two.history_["loss"], atol=1e-5)
+    pd.testing.assert_frame_equal(one.monitor_.table, two.monitor_.table, rtol=1e-3)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -17,7 +18,7 @@ from equipoise.losses import get_loss
 from equipoise.losses._links import Link
 from equipoise.networks import build_network
 from equipoise.training import Callback, Sampler, Step, TensorData, fit
-from equipoise.training.checkpoint import pack, unpack
+from equipoise.training.processes import launched
 from equipoise.training.steps import call_if_there
 
 
@@ -55,26 +56,13 @@ class Done:
 
 def train_job(fabric: Any, job: Job) -> Done:
     """Run a job here, or in the processes that the fabric starts."""
-    if fabric.world_size == 1:
-        return _train(fabric, job)
-    from safetensors.torch import load
-
-    # A tensor would travel as a handle to memory that dies with its process; bytes arrive.
-    packed, tree, done = fabric.launch(_train_there, job)
-    weights, step_state = unpack(tree, load(packed))
-    return replace(done, weights=weights, step_state=step_state)
+    done = launched(fabric, _train, job)
+    for name in ("sampled_prior", "training_prior"):
+        done[name] = np.asarray(done[name])
+    return Done(**done)
 
 
-def _train_there(fabric: Any, job: Job) -> tuple[bytes, Any, Done]:
-    from safetensors.torch import save
-
-    done = _train(fabric, job)
-    tensors: dict[str, Tensor] = {}
-    tree = pack([done.weights, done.step_state], tensors)
-    return save(tensors), tree, replace(done, weights={}, step_state=None)
-
-
-def _train(fabric: Any, job: Job) -> Done:
+def _train(fabric: Any, job: Job) -> dict[str, Any]:
     parameters = [p for part in (job.network, job.loss) for p in part.parameters() if p.requires_grad]
     run = fit(
         job.network,
@@ -98,8 +86,13 @@ def _train(fabric: Any, job: Job) -> Done:
         counts=job.class_counts,
         class_weight=None if run.class_weight is None else run.class_weight.cpu(),
     )
-    trained = implied_prior(job.loss, sampled)
-    return Done(weights, run.history, sampled, trained, call_if_there(run.step, "state_dict"))
+    return {
+        "weights": weights,
+        "history": run.history,
+        "sampled_prior": sampled,
+        "training_prior": implied_prior(job.loss, sampled),
+        "step_state": call_if_there(run.step, "state_dict"),
+    }
 
 
 def build_optimizer(

@@ -123,6 +123,7 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         help="labels hidden from a conditional model, so that it can be guided (default: 0)")  # fmt: skip
     add("--average", type=float, metavar="DECAY", help="use a moving average of the weights, such as 0.999")
     add("--device", choices=["cpu", "cuda", "mps", "auto"], help="where to train (default: cpu)")
+    add("--processes", type=int, metavar="N", help="processes that share each batch (default: 1)")
     add("--precision", choices=["32-true", "bf16-mixed", "16-mixed"], help="default: 32-true")
     add("--assigner", choices=["convnet", "resnet18"], help="network that tells the classes of samples "
         "(default: convnet)")  # fmt: skip
@@ -326,6 +327,7 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
         **{
             key: getattr(args, key) for key in ("label_dropout", "average", "device", "precision", "assigner")
         },
+        "num_processes": args.processes,
         "steps": args.steps,
         "batch_size": args.batch_size,
         "lr": args.lr,
@@ -369,7 +371,11 @@ def _pairs(option: str, text: str, kind: type[Any]) -> dict[str, Any]:
 
 
 def _telling(args: argparse.Namespace) -> Callable[[str], None]:
-    return _tell if args.output.verbosity >= 0 else lambda line: None
+    return _tell if args.output.verbosity >= 0 else _say_nothing
+
+
+def _say_nothing(line: str) -> None:
+    """Like a lambda, but it can travel to another process."""
 
 
 def _tell(line: str) -> None:

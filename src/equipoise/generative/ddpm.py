@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ from equipoise.training import (
     make_fabric,
     save_state,
 )
+from equipoise.training.processes import launched
 
 
 def held_out_rows(codes: npt.NDArray[np.int64], fraction: float, seed: int) -> npt.NDArray[np.bool_]:
@@ -47,6 +49,39 @@ def held_out_rows(codes: npt.NDArray[np.int64], fraction: float, seed: int) -> n
         rows = np.flatnonzero(codes == label)
         held[rng.choice(rows, round(fraction * len(rows)), replace=False)] = True
     return held
+
+
+@dataclass
+class _Job:
+    """All that a training process needs; it can travel to a spawned one."""
+
+    network: UNet
+    step: DenoisingStep
+    data: TensorData
+    sampler: ClassSampler | None
+    callbacks: list[Callback]
+    settings: dict[str, Any]
+    lr: float
+
+
+def _train(fabric: Any, job: _Job) -> dict[str, Any]:
+    optimizer = torch.optim.Adam(job.network.parameters(), lr=job.lr, fused=True)
+    run = fit(
+        job.network,
+        job.step,
+        job.data,
+        optimizer=optimizer,
+        sampler=job.sampler,
+        callbacks=job.callbacks,
+        fabric=fabric,
+        **job.settings,
+    )
+    looks = [row for seen in job.callbacks if isinstance(seen, MemorizationMonitor) for row in seen.records]
+    return {"weights": dict(run.network.state_dict()), "looks": looks, "history": run.history}
+
+
+def _one_class(drawn: Tensor) -> npt.NDArray[np.int64]:
+    return np.zeros(len(drawn), dtype=np.int64)
 
 
 class DDPM(BaseEstimator):
@@ -99,11 +134,15 @@ class DDPM(BaseEstimator):
     looks : sequence of int, optional
         Steps to look at (the ends of the epochs that hold them); log-spaced ones by default.
     keep : callable, optional
-        Called with the step and the :class:`~equipoise.generative.monitor.Look`, to keep what was seen.
+        Called with the step and the :class:`~equipoise.generative.monitor.Look`, to keep what was seen; with
+        several processes in the first of them, to which it must be able to travel (no lambda).
     device : str
         Where to train: ``"cpu"``, ``"cuda"``, ``"mps"`` or ``"auto"``.
     precision : str
         In what precision, such as ``"32-true"`` or ``"bf16-mixed"``.
+    num_processes : int
+        Processes that share each batch, through Lightning Fabric; they train as one does, to rounding. A script
+        that asks for more than one guards its start by ``if __name__ == "__main__":``.
     random_state : int, generator or None
         All randomness.
     verbose : bool, optional
@@ -164,6 +203,7 @@ class DDPM(BaseEstimator):
         keep: Callable[[int, Look], None] | None = None,
         device: str = "cpu",
         precision: str = "32-true",
+        num_processes: int = 1,
         random_state: Any = None,
         verbose: bool | None = None,
     ) -> None:
@@ -190,6 +230,7 @@ class DDPM(BaseEstimator):
         self.keep = keep
         self.device = device
         self.precision = precision
+        self.num_processes = num_processes
         self.random_state = random_state
         self.verbose = verbose
 
@@ -241,21 +282,23 @@ class DDPM(BaseEstimator):
         if self.checkpoint is not None:
             identity = self._identity(images, codes, seed)
             callbacks.append(Checkpoint(self.checkpoint, every=max(1, epochs // 20), identity=identity))
-        run = fit(
+        job = _Job(
             self.network_,
             DenoisingStep(self.schedule_, len(self.classes_) * self.conditional, self.label_dropout),
             TensorData(train, torch.from_numpy(labels)),
-            optimizer=torch.optim.Adam(self.network_.parameters(), lr=float(self.lr), fused=True),
-            epochs=epochs,
-            batch_size=self.batch_size,
-            seed=seed,
-            sampler=self._sampler(labels, batches),
-            callbacks=callbacks,
-            fabric=make_fabric(self.device, self.precision),
-            verbose=self.verbose,
+            self._sampler(labels, batches),
+            callbacks,
+            {"epochs": epochs, "batch_size": self.batch_size, "seed": seed, "verbose": self.verbose},
+            float(self.lr),
         )
+        fabric = make_fabric(self.device, self.precision, self.num_processes)
+        done = launched(fabric, _train, job)
+        if fabric.world_size > 1:  # trained elsewhere
+            self.network_.load_state_dict(done["weights"])
+            if self.monitor:
+                self.monitor_.load_state_dict({"records": done["looks"]})
         self.network_.eval()
-        self.history_ = pd.DataFrame(run.history)
+        self.history_ = pd.DataFrame(done["history"])
         return self
 
     def _sampler(self, labels: npt.NDArray[np.int64], batches: int) -> ClassSampler | None:
@@ -355,7 +398,7 @@ class DDPM(BaseEstimator):
         seed: int,
         judged: tuple[Tensor, Any] | None = None,
     ) -> MemorizationMonitor:
-        assign: Any = lambda drawn: np.zeros(len(drawn), dtype=np.int64)  # noqa: E731
+        assign: Any = _one_class
         if len(self.classes_) > 1 and not self.conditional:
             assigner = Assigner(
                 *(judged or (images, codes)), network=self.assigner, seed=derive_seed(seed, "assigner")

@@ -143,6 +143,10 @@ class MemorizationMonitor(Callback):
     def on_epoch_end(self, run: Run, record: dict[str, float]) -> bool | None:
         if run.epoch not in self.marks:
             return None
+        return bool(run.fabric.broadcast(run.fabric.is_global_zero and self._look_at(run)))
+
+    def _look_at(self, run: Run) -> bool:
+        """Keep what is seen, and say whether to stop; of several processes the first one looks."""
         was_training = run.network.training
         run.network.eval()
         seen = self.examine(run.network, derive_seed(run.seed, "monitor", run.epoch))

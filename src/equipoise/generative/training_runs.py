@@ -49,6 +49,7 @@ _DEFAULTS: dict[str, Any] = {
     "assigner": "convnet",
     "device": "cpu",
     "precision": "32-true",
+    "num_processes": 1,
     "seed": 0,
 }
 _BY_PRESET: dict[str, dict[str, Any]] = {
@@ -56,6 +57,7 @@ _BY_PRESET: dict[str, dict[str, Any]] = {
     "small": {"lr": 5e-4, "n_samples": 200, "stride": 50},
     "paper": {"lr": 1e-4, "n_samples": 500, "stride": None},
 }
+_MAY_CHANGE = ("steps", "device", "num_processes")  # when a run goes on
 _READING = ("size", "classes", "limit", "labels")
 FEWEST = 8  # images of a class: some to learn, some to hold out, some to tell samples by
 
@@ -145,10 +147,10 @@ def resume_run(
     tell: Tell = print,
     verbose: bool | None = None,
 ) -> RunFolder:
-    """Go on with a run to the same bits. ``steps`` may grow, the device may be another; ``source`` is checked."""
+    """Go on with a run to the same bits. ``steps`` may grow, device and processes change; ``source`` is checked."""
     folder = RunFolder.open(out)
     for key, now in options.items():
-        if now is None or key in ("steps", "labels", "device"):
+        if now is None or key in ("labels", *_MAY_CHANGE):
             continue
         was = folder.record["reading"].get(key) if key in _READING else folder.settings.get(key)
         if _plain(now) != was and not (key == "stride" and now == 0 and was is None):
@@ -159,7 +161,7 @@ def resume_run(
     longer = options.get("steps")
     if longer is not None and longer < folder.settings["steps"]:
         raise ValueError(f"steps must be at least the {folder.settings['steps']} of {out}, got {longer}")
-    changed = {key: options[key] for key in ("steps", "device") if options.get(key) is not None}
+    changed = {key: options[key] for key in _MAY_CHANGE if options.get(key) is not None}
     if any(folder.settings.get(key) != value for key, value in changed.items()):
         folder.update(settings={**folder.settings, **changed})
     return _train(folder, data, tell, verbose)
@@ -209,7 +211,7 @@ def _settings(options: Mapping[str, Any]) -> dict[str, Any]:
     settings = {**_DEFAULTS, **_BY_PRESET[preset], "class_shares": None, **given}
     if settings["stride"] == 0:  # every reverse step
         settings["stride"] = None
-    for key in ("steps", "batch_size", "looks_per_decade"):
+    for key in ("steps", "batch_size", "looks_per_decade", "num_processes"):
         check_integer(key, settings[key], low=1)
     check_integer("seed", settings["seed"], low=0)
     check_integer("samples", settings["n_samples"], low=2)

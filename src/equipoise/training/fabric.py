@@ -39,6 +39,9 @@ class OneProcess:
     def all_reduce(self, value: Tensor, reduce_op: str = "mean") -> Tensor:
         return value
 
+    def broadcast(self, value: Any) -> Any:
+        return value
+
     def autocast(self) -> contextlib.nullcontext[None]:
         return contextlib.nullcontext()
 

@@ -2,10 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, distributed
+
+from equipoise.training.checkpoint import load_state, save_state
+
+
+def launched(fabric: Any, work: Callable[[Any, Any], dict[str, Any]], job: Any) -> dict[str, Any]:
+    """The state ``work(fabric, job)``, made here or in the processes that the fabric starts.
+
+    From those it comes as a file: the pipe that carries what a process returns is read only when all have
+    ended, and holds 64 KB.
+    """
+    if fabric.world_size == 1:
+        return work(fabric, job)
+    with tempfile.TemporaryDirectory() as folder:
+        state: dict[str, Any] = load_state(fabric.launch(_there, work, job, folder))
+    return state
+
+
+def _there(fabric: Any, work: Callable[[Any, Any], dict[str, Any]], job: Any, folder: str) -> str:
+    state = work(fabric, job)
+    target = os.path.join(folder, str(fabric.global_rank))
+    save_state(target, state)
+    return target
 
 
 def several_processes() -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.theory.anomaly import free_energy_at, phase_transitions, solve_saddle
+from equipoise._core.solution import ConvergenceError
+from equipoise.theory.anomaly import free_energy_at, landscape, phase_transitions, solve_saddle
 
 CONTROL = {"samples_per_dim": 1.7, "temperature": 0.5, "teacher_bias": -0.8, "train_fraction": 0.3}
 
@@ -57,6 +58,26 @@ def test_a_jump_where_the_paper_sees_none():
     assert (inside, outside) == ("learned", "metastable")
     end = float(found.lower_spinodal)
     assert solve_saddle(8.0, 0.5, -1.5, [end + 1e-5, end - 1e-5]).phase.tolist() == ["metastable", "dummy"]
+
+
+@pytest.mark.parametrize("samples_per_dim", [1e3, 1e6])
+def test_without_noise_there_is_no_jump_to_search_for(samples_per_dim, monkeypatch):
+    """A thousand samples per dimension took 43 s, and an unreachable student passed for a smooth change."""
+    solved = []
+
+    def counted(*control, **options):
+        solved.append(solve_saddle(*control, **options))
+        return solved[-1]
+
+    monkeypatch.setattr(landscape, "solve_saddle", counted)
+    if samples_per_dim > 1e5:
+        with pytest.raises(ConvergenceError, match=r"did not converge, the first at samples_per_dim 1e\+06"):
+            phase_transitions(samples_per_dim, 0.0, -1.5)
+    else:
+        assert np.isnan(phase_transitions(samples_per_dim, 0.0, -1.5).lower_transition)
+        assert len(solved) < 10  # four scans, and few zooms
+        assert np.mean([point.steps.mean() for point in solved]) < 40
+    assert len(solved) > 0
 
 
 def test_a_known_bias_jumps_too_and_low_noise_does_not():

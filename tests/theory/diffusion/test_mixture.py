@@ -53,6 +53,12 @@ def test_from_data_recovers_the_mixture():
     np.testing.assert_allclose(scaled.variances, 4 * found.variances)
 
 
+@pytest.mark.parametrize("dtype", [str, object])
+def test_a_class_of_one_sample_is_named_as_it_is_written(dtype):
+    with pytest.raises(ValueError, match=r"^class 'rare' of y must have at least 2 samples"):
+        ClassMixture.from_data(np.eye(4), np.array(["often"] * 3 + ["rare"], dtype=dtype))
+
+
 def test_from_data_counts_are_repeats():
     rng = np.random.default_rng(1)
     X, y, k = rng.normal(size=(30, 4)), np.repeat([0, 1], 15), rng.integers(1, 4, size=30)

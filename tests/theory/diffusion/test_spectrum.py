@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from equipoise._core.solution import ConvergenceWarning, Status
 from equipoise.theory.diffusion import ClassMixture, DiagonalFeatures, RandomFeatures
 from equipoise.theory.diffusion import spectrum as spectrum_module
+from equipoise.theory.diffusion.centroids import ExtensiveModel, solve
 from equipoise.theory.diffusion.instances import draw, equivalent_matrix
 
 PAPER = RandomFeatures(ClassMixture([0.5, 0.5], [0.5, 0.25]), 0.001, 60, 30)
@@ -192,18 +193,32 @@ def test_bad_covariances_are_named():
         DiagonalFeatures([1.0], [[1.0]], 0.01, 0.5, 12)
 
 
-def test_the_lowest_eigenvalues_of_extensive_centroids_are_solved_where_they_are_smoothed():
-    """On the real axis no quadrature over neurons resolves them; over a tenth of λ it does."""
+def test_the_lowest_eigenvalues_of_extensive_centroids_are_solved_on_the_real_axis():
+    """No quadrature over real neurons resolves them; along a path into the complex plane they are smooth."""
     model = RandomFeatures(ClassMixture([0.6, 0.4], [0.5, 0.25], [[1, 0.3], [0.3, 1.5]]), 0.01, 10, 5)
-    grid = np.geomspace(2e-4, 3, 12)
-    with pytest.warns(ConvergenceWarning, match="no convergence"):
-        sharp = model.spectrum(grid)
+    grid = np.geomspace(2e-5, 3, 12)
+    sharp = model.spectrum(grid)
+    assert sharp.converged.all()
+    assert (sharp.density[:4] > 0).all()
     smooth = model.spectrum(grid, resolution=0.1)
-    assert not sharp.converged.all()
     assert smooth.converged.all()
     values = np.linalg.eigvalsh(equivalent_matrix(model, draw(model, 40, 0)))
     found = (1 / (values[:, None] - grid * (1 + 0.1j))).mean(axis=0)
     error = np.abs(smooth.resolvent - found) / np.abs(found)
-    assert error.max() < 0.1
+    assert error[grid > 1e-4].max() < 0.1
+    z = grid * (1 + 1j)  # where both rules resolve the average the path does not matter
+    straight, bent = (solve(ExtensiveModel(model, bend=bend), z)[0] for bend in (0.0, 0.4))
+    np.testing.assert_allclose(bent, straight, rtol=1e-3)
     with pytest.raises(ValueError, match="resolution"):
         model.spectrum(grid, resolution=-1)
+
+
+def test_the_lowest_density_counts_the_lowest_eigenvalues():
+    model = RandomFeatures(ClassMixture([0.6, 0.4], [0.5, 0.25], [[1, 0.3], [0.3, 1.5]]), 0.01, 10, 5)
+    grid = np.geomspace(5e-6, 6e-4, 16)
+    share = np.trapezoid(model.spectrum(grid).density * grid, np.log(grid))
+    matrices = [equivalent_matrix(model, draw(model, 60, seed)) for seed in range(4)]
+    values = np.concatenate([np.linalg.eigvalsh(matrix) for matrix in matrices])
+    low = np.mean((values > grid[0]) & (values < grid[-1]))
+    assert low * len(values) > 10
+    assert share == pytest.approx(low, abs=3 * np.sqrt(low / len(values)))

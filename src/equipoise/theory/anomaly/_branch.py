@@ -121,15 +121,19 @@ def solve_learned_bias(setting: Setting) -> Branch:
     found = _in_blocks(lambda part, index: _newton(anchor.x[:, which[index]], part), setting)
     lost = np.flatnonzero(~found.converged | (found.sign != anchor.sign[which]))
     found.residual[lost] = np.inf
-    distance, side = np.abs(setting.train_fraction - 0.5), setting.train_fraction > 0.5
+    distance = np.abs(np.log(setting.train_fraction) - np.log1p(-setting.train_fraction))
+    way = 2 * which + (setting.train_fraction > 0.5)  # to one side of ρ = ½
+    last_x, last_distance = np.repeat(anchor.x, 2, axis=1), np.full(2 * anchor.steps.size, -1.0)
     while lost.size:
         # The way to a point leads through the nearer ones: one that is not reached answers for all beyond it.
         lost = lost[np.argsort(distance[lost], kind="stable")]
-        group = 2 * which[lost] + side[lost]
-        nearest = lost[np.unique(group, return_index=True)[1]]
+        ways, first = np.unique(way[lost], return_index=True)
+        nearest = lost[first]
+        far, near = distance[nearest], last_distance[ways]
+        done = np.where(far > near, np.maximum(near, 0.0) / np.maximum(far, 1e-9), 1.0)
         again = _in_blocks(
-            lambda part, index, ids=which[nearest]: _follow(  # type: ignore[misc]
-                anchor.x[:, ids[index]], anchor.sign[ids[index]], part
+            lambda part, index, ways=ways, done=done: _follow(  # type: ignore[misc]
+                last_x[:, ways[index]], anchor.sign[ways[index] // 2], part, done[index]
             ),
             setting.take(nearest),
         )
@@ -139,19 +143,19 @@ def solve_learned_bias(setting: Setting) -> Branch:
             again.sign,
         )
         found.steps[nearest] += again.steps
-        closed = 2 * which[nearest[~again.converged]] + side[nearest[~again.converged]]
-        lost = lost[~np.isin(lost, nearest) & ~np.isin(group, closed)]
+        last_x[:, ways], last_distance[ways] = again.x, far
+        lost = lost[~np.isin(lost, nearest) & ~np.isin(way[lost], ways[~again.converged])]
     return found
 
 
-def _follow(x: FloatArray, sign: FloatArray, setting: Setting) -> Branch:
-    """Continue the branch from the anchor, each point with its own adaptive step.
+def _follow(x: FloatArray, sign: FloatArray, setting: Setting, done: FloatArray) -> Branch:
+    """Continue the branch from where that part of the way is done, each point with its own adaptive step.
 
     A point whose branch ends on the way (a fold, or b running away to the dummy) keeps an infinite residual.
     """
     count = x.shape[1]
     found = Branch(x.copy(), np.full(count, np.inf), np.zeros(count, dtype=np.int64), sign.copy())
-    done, stride = np.zeros(count), np.full(count, 0.5)
+    done, stride = done.copy(), np.full(count, 0.5)
     active = np.arange(count)
     while active.size:
         goal = np.minimum(1.0, done[active] + stride[active])

@@ -6,6 +6,7 @@ Section 4 sees no phase transition; :func:`phase_transitions` finds them.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from equipoise._core.checks import FloatArray, check_array, check_fraction, check_in_range, check_positive
+from equipoise._core.solution import ConvergenceWarning
 from equipoise.theory.anomaly._equations import Setting, free_energy_terms
 from equipoise.theory.anomaly._integrals import state_of
 from equipoise.theory.anomaly.saddle import SaddlePoint, solve_saddle
@@ -160,6 +162,11 @@ def phase_transitions(
     PhaseTransitions
         The shares, and how far the overlap jumps there.
 
+    Raises
+    ------
+    ConvergenceError
+        If a student cannot be computed, as at T = 0 with a million samples per dimension and b0 = -1.5.
+
     References
     ----------
     Pezzicoli et al., section 4, which reports "no abrupt changes" and "an absence of phase transitions".
@@ -177,7 +184,12 @@ def phase_transitions(
     )
 
     def solve(rho: FloatArray) -> SaddlePoint:
-        return solve_saddle(alpha[..., None], noise[..., None], b0[..., None], rho, learn_bias=learn_bias)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # raised instead: nan would read as "smooth"
+            point = solve_saddle(
+                alpha[..., None], noise[..., None], b0[..., None], rho, learn_bias=learn_bias
+            )
+        return point.raise_if_failed()
 
     def equilibrium(rho: FloatArray) -> FloatArray:
         point = solve(rho)
@@ -201,11 +213,11 @@ def _jump(
     logit = np.linspace(np.log(low / (1 - low)), np.log(high / (1 - high)), _SCAN)
     nodes = np.broadcast_to(1.0 / (1.0 + np.exp(-logit)), (*shape, _SCAN))
     for zoom in range(_ZOOMS + 1):
-        values = function(nodes)
-        cell = np.abs(np.diff(values, axis=-1)).argmax(axis=-1)[..., None]
+        steps = np.abs(np.diff(function(nodes), axis=-1))
+        cell, size = steps.argmax(axis=-1)[..., None], steps.max(axis=-1)
         left, right = (np.take_along_axis(nodes, cell + k, axis=-1)[..., 0] for k in (0, 1))
-        if zoom < _ZOOMS:
-            nodes = np.linspace(left, right, _ZOOM, axis=-1)
-    size = np.abs(np.take_along_axis(np.diff(values, axis=-1), cell, axis=-1)[..., 0])
-    abrupt = size > _SMALLEST_JUMP
+        abrupt = size > _SMALLEST_JUMP
+        if zoom == _ZOOMS or not abrupt.any():
+            break
+        nodes = np.linspace(left, right, _ZOOM, axis=-1)
     return np.where(abrupt, 0.5 * (left + right), np.nan), np.where(abrupt, size, np.nan)

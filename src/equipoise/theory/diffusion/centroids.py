@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations_with_replacement, product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,7 @@ from scipy.stats import qmc
 
 from equipoise._core.checks import FloatArray
 from equipoise._core.solution import Status
-from equipoise.theory.diffusion.coefficients import Coefficients, coefficient_table
+from equipoise.theory.diffusion.coefficients import Coefficients, coefficient_table, continued_coefficients
 from equipoise.theory.diffusion.instances import Model
 from equipoise.theory.diffusion.spectrum import ComplexArray
 
@@ -36,6 +37,8 @@ _NEWTON_STEPS = 40
 _TOLERANCE = 1e-10
 _LOOSE = 1e-5
 _QUADRATURE = 1e-3
+_BEND = 0.6  # of μ, well below the distance π/2 of the poles of tanh
+_FARTHEST = 41.4  # |w|² beyond which a neuron weighs less than 1e-9
 _SOBOL = 11  # 2¹¹ points where the centroids span more than three dimensions
 _CHUNK = 500_000  # grid points × nodes held at once
 
@@ -56,9 +59,13 @@ class ExtensiveModel:
     """Eq 107 for a model: coefficients at quadrature nodes of μ, and the equations for a batch of z."""
 
     def __init__(
-        self, model: Model, refinement: float = 1.0, sample_shares: FloatArray | None = None
+        self,
+        model: Model,
+        refinement: float = 1.0,
+        sample_shares: FloatArray | None = None,
+        bend: float = 0.0,
     ) -> None:
-        self.refinement = refinement
+        self.refinement, self.bend = refinement, bend
         mixture = model.mixture
         self.factor = mixture.centroid_factor()
         self.tables = [
@@ -87,14 +94,25 @@ class ExtensiveModel:
             return self._rule(w, np.full(len(w), 1 / len(w)))
         step = _STEPS_PER_DIMENSION[rank] / self.refinement
         line = np.arange(-_REACH, _REACH + step, step) + shift * step
-        w = np.array(list(product(line, repeat=rank))).reshape(line.size**rank, rank)
-        weights = np.exp(-0.5 * (w**2).sum(axis=1))
-        keep = weights > 1e-9
-        return self._rule(w[keep], weights[keep] / weights[keep].sum())
+        every = np.array(list(product(line, repeat=rank))).reshape(line.size**rank, rank)
+        near = every[(every**2).sum(axis=1) < _FARTHEST]
+        nodes, jacobian = _bent(near, self.bend) if self.bend else (near, 1.0)
+        weights = np.exp(-0.5 * (nodes**2).sum(axis=1)) * jacobian
+        return self._rule(nodes, weights / weights.sum())
 
-    def _rule(self, w: FloatArray, weights: FloatArray) -> CentroidRule:
-        mu = w @ self.factor.T
-        return CentroidRule(weights, w, tuple(table(mu[:, c]) for c, table in enumerate(self.tables)))
+    def _rule(self, w: npt.NDArray[Any], weights: npt.NDArray[Any]) -> CentroidRule:
+        mu = (w @ self.factor.T).T
+        model = self.model
+        if self.bend:
+            variances = model.mixture.variances
+            time, activation = model.diffusion_time, model.activation
+            parts = [
+                continued_coefficients(float(v), time, m, activation, coarser=2)
+                for v, m in zip(variances, mu, strict=True)
+            ]
+        else:
+            parts = [table(m) for table, m in zip(self.tables, mu, strict=True)]
+        return CentroidRule(weights, w, tuple(parts))
 
     @cached_property
     def _features(self) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -180,6 +198,19 @@ class ExtensiveModel:
         return j
 
 
+def _bent(w: FloatArray, bend: float) -> tuple[ComplexArray, ComplexArray]:
+    """The nodes moved off the real axis, each along its own direction, those far out by ``bend``; the Jacobian.
+
+    The lowest eigenvalues sit on saturated neurons, whose Q(μ) is nearly singular: no rule on the real axis
+    resolves it. The average of an analytic function is the same along every path that passes no singularity. The
+    denominator of Q falls as |μ| grows, so that its zeros lie on the other side of the axis.
+    """
+    square = (w**2).sum(axis=1)
+    moved = 1 + 1j * bend * square * (1 + square) ** -1.5
+    slope = 1j * bend * (1 - 0.5 * square) * (1 + square) ** -2.5
+    return moved[:, None] * w, moved ** (w.shape[1] - 1) * (moved + 2 * square * slope)
+
+
 @dataclass(frozen=True)
 class ExtensiveSolution:
     """g (n,), g^Ω (n, C, C), the unknowns (s, Y) (n, K) and a status for each λ."""
@@ -191,16 +222,21 @@ class ExtensiveSolution:
 
 
 def solve_extensive(model: Model, grid: FloatArray | ComplexArray) -> ExtensiveSolution:
-    """Solve Eq 107 at each λ of the grid, real or above the axis, with a finer rule where it is needed."""
+    """Solve Eq 107 at each λ of the grid, real or above the axis, with a better rule where it is needed."""
     system = ExtensiveModel(model)
-    g, omega, v, status = solve(system, grid)
-    for refinement in (2.0, 4.0) if system.factor.shape[1] < 3 else (1.5,):
-        rough = np.flatnonzero(status == Status.STALLED)
+    found = solve(system, grid)
+    finer: tuple[tuple[float, float], ...] = ((1.5, 0.0),)
+    if system.factor.shape[1] < 3:
+        bend = _BEND / np.sqrt(np.diag(model.mixture.centroid_gram).max())
+        finer = (*(((1.0, bend),) if model.activation is np.tanh else ()), (2.0, 0.0), (4.0, 0.0))
+    for refinement, bend in finer:
+        rough = np.flatnonzero(found[-1] == Status.STALLED)
         if rough.size == 0:
             break
-        finer = ExtensiveModel(model, refinement)
-        g[rough], omega[rough], v[rough], status[rough] = solve(finer, grid[rough])
-    return ExtensiveSolution(g, omega, v, status)
+        better = solve(ExtensiveModel(model, refinement, bend=bend), grid[rough])
+        for whole, part in zip(found, better, strict=True):
+            whole[rough] = part
+    return ExtensiveSolution(*found)
 
 
 _Parts = tuple[ComplexArray, ComplexArray, ComplexArray, npt.NDArray[np.object_]]

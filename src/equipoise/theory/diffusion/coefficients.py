@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -118,10 +119,17 @@ def coefficients(
     check_positive("variance", variance)
     check_positive("diffusion_time", diffusion_time)
     mu = np.asarray(projection, dtype=np.float64)
+    return continued_coefficients(variance, diffusion_time, mu, activation)
+
+
+def continued_coefficients(
+    variance: float, diffusion_time: float, mu: npt.NDArray[Any], activation: Activation, coarser: int = 1
+) -> Coefficients:
+    """:func:`coefficients`, also for complex μ, where they are analytic if the activation is."""
     delta, decay = noise_variance(diffusion_time), np.exp(-diffusion_time)
     total = float(spread(variance, diffusion_time))
     signal = np.sqrt(variance) * decay
-    outer_rule, inner_rule = _normal_nodes(), _normal_nodes(_INNER_STEP)
+    outer_rule, inner_rule = _normal_nodes(coarser * _STEP), _normal_nodes(coarser * _INNER_STEP)
     rows = [
         _moments(activation, decay * m, signal, np.sqrt(delta), outer_rule, inner_rule) for m in np.ravel(mu)
     ]  # one row per μ: α, E[φ0²], E[a φ0], E[Var_b φ], Var_a φ0
@@ -144,15 +152,14 @@ _Rule = tuple[FloatArray, FloatArray]
 
 
 def _moments(
-    activation: Activation, center: float, signal: float, noise: float, outer: _Rule, inner: _Rule
-) -> list[float]:
+    activation: Callable[..., Any], center: complex, signal: float, noise: float, outer: _Rule, inner: _Rule
+) -> tuple[Any, ...]:
     (a, wa), (y, wy) = outer, inner
     values = activation(center + signal * a[:, None] + noise * y[None, :])
     smooth = values @ wy
     alpha = wa @ smooth
     within = ((values - smooth[:, None]) ** 2) @ wy
-    moments = (alpha, wa @ smooth**2, (wa * a) @ smooth, wa @ within, wa @ (smooth - alpha) ** 2)
-    return [float(moment) for moment in moments]
+    return (alpha, wa @ smooth**2, (wa * a) @ smooth, wa @ within, wa @ (smooth - alpha) ** 2)
 
 
 class CoefficientTable:

@@ -234,7 +234,7 @@ class ClassMixture:
         onehot[codes, np.arange(len(data))] = counts
         mass = onehot.sum(axis=1)
         if (mass <= 1).any():
-            raise ValueError(f"class {names[mass.argmin()]!r} of y must have at least 2 samples")
+            raise ValueError(f"class {names.tolist()[mass.argmin()]!r} of y must have at least 2 samples")
         means = onehot @ data / mass[:, None]
         squares = onehot @ np.einsum("ij,ij->i", data, data) / mass
         n_features = data.shape[1]

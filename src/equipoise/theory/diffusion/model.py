@@ -132,8 +132,8 @@ class RandomFeatures:
             Eigenvalues λ at which to solve, in any order.
         resolution : float
             Smooth the density over a share of λ: every eigenvalue counts as a Lorentz curve of the half-width
-            ``resolution``·λ. With extensive centroids the lowest eigenvalues sit on single neurons, and no
-            quadrature resolves their density on the real axis; smoothed over a few percent it is solved there too.
+            ``resolution``·λ. With centroids in three or more directions no quadrature resolves the density of the
+            lowest eigenvalues, which sit on single neurons, on the real axis; smoothed it is solved there too.
 
         Returns
         -------
