@@ -345,6 +345,17 @@ def test_workers_end_on_the_same_round_when_the_time_is_up(cluster, data):
     )
 
 
+def test_workers_without_room_leave_the_model_that_was_compared(tmp_path, cluster, data, monkeypatch):
+    from equipoise.advisor import all_rows
+
+    monkeypatch.setattr(all_rows, "rows_on_cluster", lambda engine, width: 0)
+    table = read_table(write_parts(tmp_path / "parts", *data), "fraud", memory="2MiB")
+    spread = Advisor(**{**FAST, "treatments": ["lightgbm"]}, engine=cluster.scheduler_address).fit_table(
+        table
+    )
+    assert any("more memory than there is" in note for note in spread.notes_)
+
+
 @pytest.mark.slow
 def test_a_block_that_cannot_be_read_ends_the_work_of_all_workers(tmp_path, cluster, data, monkeypatch):
     from equipoise._core.cluster import EngineError

@@ -113,6 +113,10 @@ class AllRows:
         seconds = care * boosting_seconds(bags[0], len(self.sample), len(y), threads) / len(y)  # a row
         limit, fit_to = self._way(bags, y, context, deadline)
         most = len(self.sample)
+        if limit < most:
+            return [], _note(
+                len(y), 0, [], "fitting it to more rows would have taken more memory than there is."
+            )
         while len(kept) < len(y):  # as many rows as there is time for, by what the rows before took
             left = max(deadline - time.monotonic(), 0.0)
             most = min(limit, max(int(left / max(seconds, 1e-12)), most))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import socket
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlparse
@@ -75,6 +77,8 @@ def rows_on_cluster(engine: str, width: int) -> int:
     address = cluster_address(engine)
     assert address is not None
     with _client(address) as client:
+        client.run(_give_back_memory)
+        time.sleep(1.0)  # until the workers have told how much they use now
         workers = client.scheduler_info(n_workers=-1)["workers"].values()
     block = 24 * width * ROWS_AT_ONCE  # as it was read, as it is encoded, and on the way
     free = [
@@ -83,6 +87,13 @@ def rows_on_cluster(engine: str, width: int) -> int:
     if len(free) < len(workers):
         return 10**12  # a worker without a limit
     return int(len(free) * max(min(free), 0) / (4 * width + 40))
+
+
+def _give_back_memory() -> None:
+    """What earlier fits left behind, which the allocator would keep for itself."""
+    gc.collect()
+    with suppress(OSError, AttributeError):  # a C library without it
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 @dataclass(frozen=True)
