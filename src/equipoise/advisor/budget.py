@@ -44,6 +44,10 @@ class Budget:
         """Seconds that the search may still spend."""
         return self.end - self.aside - time.monotonic()
 
+    def keep_back(self, seconds: float) -> None:
+        """Keep so much more for finishing, up to a tenth of the budget."""
+        self.end -= min(seconds, 0.1 * self.seconds)
+
     def set_aside(self, seconds: float) -> None:
         """Keep so much from the search, in place of what was kept before."""
         self.aside = seconds

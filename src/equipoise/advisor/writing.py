@@ -14,7 +14,7 @@ from equipoise.advisor.model import save_advisor
 from equipoise.datasets import DataTable
 from equipoise.diagnosis import Diagnosis, diagnose
 
-_FOR_DIAGNOSIS, _FOR_REASONS = 0.15, 0.08  # shares of the budget
+_FOR_DIAGNOSIS, _FOR_REASONS = 0.2, 0.08  # shares of the budget
 _FOR_WRITING = 4.0  # seconds of a processor that nobody else uses
 
 
@@ -42,7 +42,7 @@ def write_report(
     spent = time.monotonic() - budget.started
     pace = max(1.0, spent / max(time.process_time(), 1e-3))  # others may want the processor too
     kept = min(_FOR_WRITING * pace, 0.5 * budget.seconds) + _FOR_REASONS * budget.seconds
-    left = max(budget.seconds - spent - kept, 0.2 * budget.seconds)
+    left = max(budget.seconds - spent - kept, 0.1 * budget.seconds)
     advisor.set_params(budget=left)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*the decision is for balanced accuracy instead")

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import threadpool_limits
 
 from equipoise._core.checks import check_members
 from equipoise._core.progress import Progress
@@ -150,11 +151,16 @@ def diagnose(
     wanted = list(known) if questions is None else list(questions)
     check_members("questions", wanted, list(known))
     findings = {}
-    started = time.monotonic()
-    with Progress(len(wanted), "diagnosing", verbose) as bar:
+    started, worked = time.monotonic(), time.process_time()
+    # One thread: on samples as small as these, several wait for each other, long on a busy machine.
+    with Progress(len(wanted), "diagnosing", verbose) as bar, threadpool_limits(1):
         for name in sorted(wanted, key=lambda name: _usual_seconds(known[name])):
             bar.advance(0, note=name)
-            if time.monotonic() - started + _usual_seconds(known[name]) <= seconds:
+            spent = time.monotonic() - started
+            pace = max(
+                1.0, spent / max(time.process_time() - worked, 0.1)
+            )  # others may want the processor too
+            if spent + pace * _usual_seconds(known[name]) <= seconds:
                 findings[name] = _ask(name, known[name], sample)
             bar.advance()
     left_out = tuple(known[name].QUESTION for name in wanted if name not in findings)

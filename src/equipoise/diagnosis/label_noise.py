@@ -7,7 +7,7 @@ import numpy as np
 from equipoise.diagnosis._contract import Answer, Sample
 
 ORDER = 80
-USUAL_SECONDS = 2
+USUAL_SECONDS = 1
 QUESTION = "Are some labels wrong?"
 MOST = 6000
 _LISTED = 20

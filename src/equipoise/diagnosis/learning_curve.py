@@ -10,7 +10,7 @@ from equipoise._core.checks import FloatArray
 from equipoise.diagnosis._contract import Answer, Sample
 
 ORDER = 90
-USUAL_SECONDS = 12
+USUAL_SECONDS = 4
 QUESTION = "Would more rare rows help?"
 MOST = 4000
 FRACTIONS = (0.2, 0.35, 0.5, 0.7, 1.0)

@@ -6,7 +6,7 @@ from equipoise.diagnosis._contract import Answer, Sample
 from equipoise.theory.anomaly import tail_or_group
 
 ORDER = 30
-USUAL_SECONDS = 2
+USUAL_SECONDS = 1
 QUESTION = "Is it anomaly-detection imbalance, or separate groups?"
 MOST = 5000
 

@@ -8,6 +8,7 @@ from equipoise.theory.anomaly import advise_training
 ORDER = 100
 QUESTION = "Which share of rare rows should training see?"
 MOST = 3000
+USUAL_SECONDS = 3.5
 WAYS = ("subset", "weights", "fresh")
 
 
