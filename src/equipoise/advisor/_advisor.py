@@ -200,7 +200,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
         self.n_features_in_ = len(table.schema.columns)
         return self._fit(table, started)
 
-    @threadpool_limits.wrap(limits=1, user_api="blas")  # type: ignore[untyped-decorator]
+    @threadpool_limits.wrap(limits=1, user_api="blas")
     def _fit(self, table: DataTable, budget: Budget) -> Advisor:
         wish, seed = self._wish(), draw_seed(self.random_state)
         self._labels = tuple(_plain(label) for label in table.classes)

@@ -126,8 +126,8 @@ def _try(found: Found, treatment: Treatment, rows: Rows, context: Context, budge
         found.left_out[treatment.name] = TOO_SHORT
         return
     try:
-        expected = _probed_seconds(treatment, rows, context, found.folds)
-        if not first and expected is not None and not budget.fits(expected):
+        expected = None if first else _probed_seconds(treatment, rows, context, found.folds)
+        if expected is not None and not budget.fits(expected):
             found.left_out[treatment.name] = (
                 f"{TOO_SHORT}: it would take about {expected:.0f} s, and {budget.left:.0f} s were left"
             )

@@ -14,7 +14,7 @@ from equipoise.advisor.model import save_advisor
 from equipoise.datasets import DataTable
 from equipoise.diagnosis import Diagnosis, diagnose
 
-_FOR_DIAGNOSIS, _FOR_REASONS = 0.2, 0.08  # shares of the budget
+_FOR_DIAGNOSIS, _FOR_REASONS = 0.2, 0.08  # of what reading leaves, and of the budget
 _FOR_WRITING = 4.0  # seconds of a processor that nobody else uses
 
 
@@ -38,7 +38,8 @@ def write_report(
     -------
     dict of str to Path
     """
-    diagnosis = diagnose(table, table.y, seconds=_FOR_DIAGNOSIS * budget.seconds)
+    spent = time.monotonic() - budget.started
+    diagnosis = diagnose(table, table.y, seconds=_FOR_DIAGNOSIS * (budget.seconds - spent))
     spent = time.monotonic() - budget.started
     pace = max(1.0, spent / max(time.process_time(), 1e-3))  # others may want the processor too
     kept = min(_FOR_WRITING * pace, 0.5 * budget.seconds) + _FOR_REASONS * budget.seconds
