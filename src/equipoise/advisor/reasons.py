@@ -313,25 +313,28 @@ def bad_slices(advisor: Advisor, order: list[str], seed: int, most: int = 5_000)
     if not where:
         return []
     scale = np.sqrt(np.maximum(member.T @ spread, 1e-12))
-    every, rng = np.arange(len(sample)), as_generator(derive_seed(seed, "slices"))
+    rng = as_generator(derive_seed(seed, "slices"))
     cumulative = proba.cumsum(axis=1)
 
     def tested(y: IntArray) -> FloatArray:
-        return np.asarray(member.T @ (-log_p[every, y] - expected) / scale)
+        """Excess of each group for labels in columns, in units of its standard error."""
+        excess = -np.take_along_axis(log_p, y, axis=1) - expected[:, None]
+        return np.asarray(member.T @ excess / scale[:, None])
 
-    drawn = [(cumulative < rng.random((len(every), 1))).sum(axis=1) for _ in range(DRAWS)]
     last = proba.shape[1] - 1
-    limit = np.quantile([tested(np.minimum(y, last)).max() for y in drawn], 0.95)
-    z = tested(sample.y)
+    drawn = np.stack([(cumulative < rng.random((len(sample), 1))).sum(axis=1) for _ in range(DRAWS)], axis=1)
+    limit = np.quantile(tested(np.minimum(drawn, last)).max(axis=0), 0.95)
+    z = tested(sample.y[:, None])[:, 0]
     z /= max(
         1.0, float(np.sqrt(np.median(z**2) / _CHI_SQUARE_MEDIAN))
     )  # probabilities have errors of their own
     found: list[Slice] = []
     taken = np.zeros(len(sample), dtype=bool)
     asked = 1 if proba.shape[1] == 2 else int(np.argmin(advisor.data_prior_))
+    lost = -log_p[np.arange(len(sample)), sample.y]
     for i in np.argsort(-z):
         inside = member[:, i] > 0
-        loss, usual = float(-log_p[every, sample.y][inside].mean()), float(expected[inside].mean())
+        loss, usual = float(lost[inside].mean()), float(expected[inside].mean())
         if z[i] <= limit or len(found) == _MOST_SLICES:
             break
         if loss < _MATERIAL * usual or np.mean(taken[inside]) > 0.5:

@@ -122,7 +122,7 @@ def search(
 def _try(found: Found, treatment: Treatment, rows: Rows, context: Context, budget: Budget, run: Any) -> None:
     """One bag at the defaults, or the reason why not."""
     first = not found.bags
-    if not first and budget.left <= 0:
+    if not first and not budget.fits(treatment.least_seconds + 1e-9):
         found.left_out[treatment.name] = TOO_SHORT
         return
     try:

@@ -120,6 +120,8 @@ class Treatment:
         What it wants to see: ``"trees"`` (codes and missing values) or ``"linear"`` (filled, scaled, one-hot).
     most_rows : int
         The most rows of one fit; the others are left out of the frequent classes first and the prior is corrected.
+    least_seconds : float
+        With less time left it is not begun: so long it takes to load what it needs.
     trained_prior : callable
         The class prior that the learner answers at, from the counts of its training rows.
     applies : callable
@@ -137,5 +139,6 @@ class Treatment:
     simplicity: int = 50
     view: Literal["trees", "linear"] = "linear"
     most_rows: int = 10**9
+    least_seconds: float = 0.0
     trained_prior: Callable[[IntArray], FloatArray] = data_prior
     applies: Callable[[Context], str] = _always
