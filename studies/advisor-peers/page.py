@@ -34,7 +34,7 @@ def page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
         title = "With AutoGluon (its trees and linear models, in bags of five), where it ran"
         sections.append(_ranks(pd.concat([main, autogluon]), title))
     if len(longer):
-        others = main[~main["method"].isin(longer["method"]) & (main["split"] == 0)]
+        others = main[~main["method"].isin(longer["method"])]
         sections.append(_ranks(pd.concat([longer, others]), "With five minutes, where it ran"))
     sections.append(_promises(results))
     return sections

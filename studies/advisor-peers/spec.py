@@ -212,7 +212,7 @@ SPEC = Spec(
         "small": {},
         "long": {
             "dataset": ["coil_2000", "isolet", "keel-page-blocks0", "keel-yeast1", "mammography", "abalone"],
-            "method": ["advisor", "flaml"], "split": [0], "budget": 300.0,
+            "method": ["advisor", "flaml"], "budget": 300.0,
         },
         "autogluon": {
             "dataset": ["coil_2000", "isolet", "keel-page-blocks0", "keel-yeast1", "keel-pima", "keel-vehicle1"],
