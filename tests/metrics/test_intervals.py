@@ -147,5 +147,5 @@ def test_a_vanished_class_is_said():
         bootstrap_interval(
             "auc", [0, 0, 0, 1], [0, 1, 2, 3], stratified=False, n_resamples=100, random_state=0
         )
-    with pytest.raises(TypeError, match="metric must be a name, a Metric or a function, got 3"):
+    with pytest.raises(TypeError, match="metric must be a name, a Metric or a function, got int"):
         bootstrap_interval(3, [0, 1], [0, 1])

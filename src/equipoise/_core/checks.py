@@ -167,7 +167,14 @@ def check_same_length(**named: Any) -> int:
     ...
     ValueError: X and y must have the same length, got 2 and 1
     """
-    lengths = {name: len(value) for name, value in named.items() if value is not None}
+    lengths = {}
+    for name, value in named.items():
+        if value is None:
+            continue
+        try:
+            lengths[name] = len(value)
+        except TypeError:
+            raise TypeError(f"{name} must be a sequence, got {value!r}") from None
     if not lengths:
         raise ValueError("at least one sequence must be given, got none")
     if len(set(lengths.values())) > 1:

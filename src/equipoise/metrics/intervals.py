@@ -194,10 +194,10 @@ def _statistic(
     found = get_metric(metric) if isinstance(metric, (str, Metric)) else None
     keywords = {**found.params, **keywords} if found else keywords
     function = found.function if found else metric
+    if not callable(function):
+        raise TypeError(f"metric must be a name, a Metric or a function, got {type(metric).__name__}")
     table = np.asarray(values)
     check_same_length(y_true=y_true, values=table)
-    if not callable(function):
-        raise TypeError(f"metric must be a name, a Metric or a function, got {metric!r}")
     estimate = float(function(y_true, table, **keywords))
     if found and found.weighted:
         return estimate, found.weighted(y_true, table, **keywords)
