@@ -16,8 +16,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import check_estimator
 
 import equipoise
-from equipoise.advisor import Advisor, compare
-from equipoise.metrics import expected_cost
+from equipoise.advisor import Advisor, compare, load
+from equipoise.metrics import binomial_interval, expected_cost
 
 FAST = {"treatments": ["lightgbm", "logistic"], "trials": 0, "budget": 600}
 
@@ -127,6 +127,25 @@ def test_groups_and_unnamed_near_copies_stay_together():
     assert unnamed.leaderboard_.loc["lightgbm", "balanced_accuracy"] < 0.65
     assert any(
         "near-copies of one another" in note and "one side of every split" in note for note in unnamed.notes_
+    )
+
+
+def test_ranges_of_rows_that_belong_together_are_those_of_fewer_rows(tmp_path):
+    """Forty patients with ten visits each promise less than four hundred patients."""
+    rng = np.random.default_rng(3)
+    risk = rng.normal(size=40)
+    who, y = np.repeat(np.arange(40), 10), np.repeat((risk + rng.normal(size=40) > 0.8).astype(int), 10)
+    X = np.c_[risk[who] + 0.5 * rng.normal(size=400), rng.normal(size=400)]
+    advisor = Advisor(**{**FAST, "treatments": ["logistic"]}).fit(X, y, groups=who)
+    figure = advisor.operating_point_.figures["recall"]
+    rows, exact = int((y == 1).sum()), np.subtract(*figure.long_run[::-1])
+    alone = binomial_interval(round(figure.value * rows), rows)
+    assert exact > 1.8 * (alone[1] - alone[0])
+    again = load(advisor.save(tmp_path / "model"))
+    assert again.operating_point_.figures["recall"] == figure
+    wish = {"recall": 0.5, "confidence": 0.8}
+    assert (
+        again.retuned(**wish).operating_point_.threshold == advisor.retuned(**wish).operating_point_.threshold
     )
 
 

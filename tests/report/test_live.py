@@ -87,7 +87,7 @@ def exact(k, n, confidence):
     return low, stats.beta.ppf(1 - tail, k + 1, n - k) if k < n else 1.0
 
 
-def expected(options, proba, truth, cost=(1, 20)):
+def expected(options, proba, truth, cost=(1, 20), effects=(1, 1)):
     """What the command's options do, by the functions that ``retune`` calls, and their intervals by scipy."""
     share = float(options.get("--prior", PRIOR[1]))
     prior = np.array([1 - share, share])
@@ -113,6 +113,7 @@ def expected(options, proba, truth, cost=(1, 20)):
             cost[0] * (1 - share) * f + cost[1] * share * (1 - r),
         )
 
+    m, size, k, n = m / effects[0], size / effects[0], k / effects[1], n / effects[1]
     (rl, rh), (fl, fh) = exact(k, n, 0.95), exact(m, size, 0.95)
     (a, b), (c, d) = exact(k, n, 0.975), exact(m, size, 0.975)
     here, worst, best = derived(r, f), derived(a, d), derived(b, c)
@@ -230,6 +231,20 @@ def test_the_command_is_copied(browser, tmp_path):
 def test_the_page_and_python_start_with_the_same_figures(page):
     block = block_of_two()
     agree(shown(page), {k: v and (v.value, v.low, v.high) for k, v in block.figures.items()})
+
+
+def test_rows_that_belong_together_widen_the_intervals_of_the_page(browser, tmp_path):
+    proba, truth = two_classes()
+    groups = np.argsort(np.argsort(proba[:, 1])) // 5 + 10_000 * truth  # five rows with scores alike
+    block = block_of_two(groups=groups)
+    effects = block.curves[0].effects
+    assert effects[0] > 3  # positives are too few to lie five to a group
+    assert effects[1] > 1
+    with visiting(browser, written(tmp_path, block)) as page:
+        for step in (None, -4, -2):
+            if step is not None:
+                move(page, "threshold", step)
+            agree(shown(page), expected(command(page), proba, truth, effects=effects))
 
 
 def test_a_limit_on_alerts_and_another_prior_are_there_from_the_start(browser, tmp_path):

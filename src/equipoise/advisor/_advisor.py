@@ -325,9 +325,9 @@ class Advisor(ClassifierMixin, BaseEstimator):
         seen = np.bincount(y, minlength=rows.n_classes)
         weight = (table.counts / np.maximum(seen, 1))[y]
         costs = wish.row_costs(table.row_values, len(table))
-        held = HeldOut(
-            y, block, weight, table.prior, None if costs is None else (costs[0][judged], costs[1][judged])
-        )
+        own = None if costs is None else (costs[0][judged], costs[1][judged])
+        groups = None if table.groups is None else table.groups[judged]
+        held = HeldOut(y, block, weight, table.prior, own, groups)
         bags = {bag.name: bag for bag in found.bags}
         members = np.stack([bag.held_out[judged] for bag in bags.values()])
         kept = keep_useful(list(bags), members, y, weight)
@@ -372,11 +372,8 @@ class Advisor(ClassifierMixin, BaseEstimator):
         self.encoders_, self.schema_ = dict(encoders), table.schema
         self.data_prior_ = table.prior
         self.held_out_, self.truth_, self.block_ = predictions[name], y, block
-        self.row_costs_ = held.row_costs
-        self.decision_ = choose_decision(self.held_out_, y, wish, data_prior=table.prior, prior=prior)
-        self.operating_point_ = judge_decision(
-            self.decision_, self.held_out_, y, data_prior=table.prior, row_costs=held.row_costs
-        )
+        self.row_costs_, self.groups_ = held.row_costs, held.groups
+        self._decide(wish, prior)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of the sorted classes, at the wanted prior.
@@ -462,13 +459,21 @@ class Advisor(ClassifierMixin, BaseEstimator):
         other = copy.copy(self)
         wanted = self.decision_.prior if prior is None else self._read_prior(prior, len(self._labels))
         costs = self.row_costs_ if made.by_row else None
-        other.decision_ = choose_decision(
-            self.held_out_, self.truth_, made, data_prior=self.data_prior_, prior=wanted
-        )
-        other.operating_point_ = judge_decision(
-            other.decision_, self.held_out_, self.truth_, data_prior=self.data_prior_, row_costs=costs
-        )
+        other.row_costs_ = costs
+        other._decide(made, wanted)
         return other
+
+    def _decide(self, wish: Wish, prior: FloatArray | None) -> None:
+        """Choose a decision on the held-out rows, and judge it."""
+        known: Any = {"data_prior": self.data_prior_, "groups": self.groups_}
+        self.decision_ = choose_decision(self.held_out_, self.truth_, wish, prior=prior, **known)
+        self._judge()
+
+    def _judge(self) -> None:
+        self.operating_point_ = judge_decision(
+            self.decision_, self.held_out_, self.truth_, data_prior=self.data_prior_, row_costs=self.row_costs_,
+            groups=self.groups_,
+        )  # fmt: skip
 
     def report(self, out: str | PathLike[str]) -> dict[str, Path]:
         """Write the page, and the model beside it.

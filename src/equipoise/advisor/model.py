@@ -33,7 +33,7 @@ from equipoise.advisor.treatments import Treatment, all_treatments
 from equipoise.advisor.treatments._boosted import CatBoostTrees, LightGBMTrees
 from equipoise.advisor.verdict import Verdict
 from equipoise.datasets.schema import Schema
-from equipoise.metrics import Decision, Wish, judge_decision
+from equipoise.metrics import Decision, Wish
 
 FORMAT = 2
 _PACKAGES = (
@@ -99,6 +99,8 @@ def save_advisor(advisor: Advisor, folder: str | PathLike[str]) -> Path:
         }
         if advisor.row_costs_ is not None:
             arrays["alarm_cost"], arrays["miss_cost"] = advisor.row_costs_
+        if advisor.groups_ is not None:
+            arrays["groups"] = advisor.groups_
         buffer = io.BytesIO()
         np.savez_compressed(buffer, **arrays)
         write_bytes(temporary / "held_out.npz", buffer.getvalue())
@@ -238,10 +240,8 @@ def _from_json(saved: SealedFolder, data: dict[str, Any], trusted: frozenset[str
     if advisor.held_out_.shape != (len(advisor.truth_), n) or len(advisor.block_) != len(advisor.truth_):
         raise ValueError("the held-out predictions do not fit each other")
     costs = (arrays["alarm_cost"], arrays["miss_cost"]) if "alarm_cost" in arrays else None
-    advisor.row_costs_ = costs
-    advisor.operating_point_ = judge_decision(
-        advisor.decision_, advisor.held_out_, advisor.truth_, data_prior=advisor.data_prior_, row_costs=costs
-    )
+    advisor.row_costs_, advisor.groups_ = costs, arrays.get("groups")
+    advisor._judge()
     advisor.verdict_ = Verdict(**data["verdict"])
     advisor.leaderboard_ = pd.DataFrame(data["leaderboard"]).set_index("name")
     advisor.notes_, advisor.fit_seconds_ = list(data["notes"]), float(data["fit_seconds"])

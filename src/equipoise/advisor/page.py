@@ -200,6 +200,8 @@ def _how_sure(advisor: Advisor) -> str:
         "All figures come from rows that were not trained on. The ranges hold for 95 of 100 fresh batches, each "
         "half as large as your table."
     )
+    if advisor.groups_ is not None:
+        text += " Rows that belong together count as fewer, by how alike they are."
     if verdict.alternative:
         sign = 1 if verdict.difference >= 0 else -1
         low, high = sorted((sign * verdict.low, sign * verdict.high))
@@ -259,6 +261,7 @@ def _operating(advisor: Advisor, out: str) -> Section:
             LiveOperatingPoint(
                 advisor.held_out_, advisor.truth_, labels, advisor.data_prior_, point.decision, cost=cost,
                 alerts=wish.level if wish.objective == "alerts" else None, model=f"{out}/model",
+                groups=advisor.groups_,
             )
         )  # fmt: skip
     else:

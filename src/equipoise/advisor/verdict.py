@@ -35,6 +35,8 @@ class HeldOut:
     data_prior : array
         The class shares of the data.
     row_costs : pair of arrays, optional
+    groups : array of int, optional
+        Rows with the same number belong together.
     """
 
     y: IntArray
@@ -42,12 +44,15 @@ class HeldOut:
     weight: FloatArray
     data_prior: FloatArray
     row_costs: RowCosts | None = None
+    groups: IntArray | None = None
 
     def calls(
         self, proba: FloatArray, wish: Wish, prior: FloatArray | None = None
     ) -> tuple[Decision, IntArray]:
         """The decision, and what it calls every row: the very rule that ``predict`` follows."""
-        decision = choose_decision(proba, self.y, wish, data_prior=self.data_prior, prior=prior)
+        decision = choose_decision(
+            proba, self.y, wish, data_prior=self.data_prior, prior=prior, groups=self.groups
+        )
         corrected = correct_prior(proba, self.data_prior, decision.prior)
         return decision, decision.codes(corrected, self.row_costs)
 

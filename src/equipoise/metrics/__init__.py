@@ -35,14 +35,7 @@ from equipoise.metrics.costs import (
     expected_cost,
     probability_cost,
 )
-from equipoise.metrics.decisions import (
-    Decision,
-    DecisionFigure,
-    Judgment,
-    binomial_interval,
-    choose_decision,
-    judge_decision,
-)
+from equipoise.metrics.decisions import Decision, choose_decision
 from equipoise.metrics.generative import (
     Balls,
     balls,
@@ -57,6 +50,8 @@ from equipoise.metrics.intervals import (
     bootstrap_interval,
     interval_table,
 )
+from equipoise.metrics.judging import DecisionFigure, Judgment, judge_decision
+from equipoise.metrics.shares import binomial_interval, design_effects
 from equipoise.metrics.thresholds import (
     OperatingPoint,
     ThresholdCurve,
@@ -101,6 +96,7 @@ __all__ = [
     "cost_curve",
     "coverage",
     "density",
+    "design_effects",
     "evaluate_all",
     "expected_calibration_error",
     "expected_cost",

@@ -9,7 +9,6 @@ does. Classifiers, the advisor, ``retune`` and the studies all call these three,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,6 +17,7 @@ from scipy import stats
 
 from equipoise._core.checks import FloatArray, IntArray, check_array, check_counts, check_distribution
 from equipoise._core.priors import correct_prior
+from equipoise.metrics.shares import binomial_interval, largest_effect
 from equipoise.metrics.wishes import RowCosts, UnmetWish, Wish
 
 _STRENGTHS = np.linspace(0, 1.5, 31)  # of the prior's removal: 0 is the most probable class
@@ -130,6 +130,7 @@ def choose_decision(
     data_prior: npt.ArrayLike | None = None,
     prior: npt.ArrayLike | None = None,
     calibrated: bool = True,
+    groups: npt.ArrayLike | None = None,
 ) -> Decision:
     """The decision that a wish asks for, from predictions of rows that were not trained on.
 
@@ -151,6 +152,8 @@ def choose_decision(
         alone (Lipton et al. 2014), which is steadier than the best threshold found on few positives, and what the
         same rows then say about it is not flattered by the choice. Otherwise the threshold is searched on the
         held-out rows, each weighted by ``prior / data_prior`` of its class.
+    groups : array, optional
+        Rows with the same value belong together, and count for less in what is promised with confidence.
 
     Returns
     -------
@@ -168,7 +171,7 @@ def choose_decision(
     >>> choose_decision(p, [0, 0, 1, 1], Wish.make(cost={"fp": 1, "fn": 4})).threshold
     0.2
     """
-    p, y, given, wanted = _checked(proba, truth, data_prior, prior)
+    p, y, given, wanted = check_predictions(proba, truth, data_prior, prior)
     p = correct_prior(p, given, wanted)
     n = p.shape[1]
     costs = wish.cost_table(n)
@@ -179,9 +182,9 @@ def choose_decision(
     if wish.by_row:
         return Decision.at_threshold(0.5, wanted, wish)
     if wish.objective == "recall":
-        return Decision.at_threshold(_recall_threshold(p[y == 1, 1], wish), wanted, wish)
+        return Decision.at_threshold(_recall_threshold(p[:, 1], y, wish, groups), wanted, wish)
     if wish.objective == "precision":
-        return Decision.at_threshold(_precision_threshold(p[:, 1], y, wanted, wish), wanted, wish)
+        return Decision.at_threshold(_precision_threshold(p[:, 1], y, wanted, wish, groups), wanted, wish)
     if wish.objective == "alerts":
         return Decision.at_threshold(_alert_threshold(p[:, 1], y, wanted, wish), wanted, wish)
     if wish.objective == "f_beta" and calibrated:
@@ -195,9 +198,10 @@ def choose_decision(
     return Decision(_search_losses(p, y, wanted, costs), wanted, wish)
 
 
-def _checked(
+def check_predictions(
     proba: npt.ArrayLike, truth: npt.ArrayLike, data_prior: npt.ArrayLike | None, prior: npt.ArrayLike | None
 ) -> tuple[FloatArray, IntArray, FloatArray, FloatArray]:
+    """Probabilities, codes, the prior that they are given at and the one wanted, all of fitting shapes."""
     p, y = check_array("proba", proba), check_counts("truth", truth)
     if p.ndim != 2 or y.shape != (len(p),):
         raise ValueError(f"proba must have one row a label, got the shapes {p.shape} and {y.shape}")
@@ -209,22 +213,30 @@ def _checked(
     return p, y, given, wanted
 
 
-def _recall_threshold(positives: FloatArray, wish: Wish) -> float:
+def _recall_threshold(score: FloatArray, y: IntArray, wish: Wish, groups: npt.ArrayLike | None) -> float:
     """The highest threshold whose recall is at least the wanted one, with confidence.
 
     The share of all positives below the k-th lowest of n has the Beta(k, n − k + 1) distribution, whatever the
-    distribution of the scores (Wilks 1941): an exact promise although the threshold was chosen on these rows.
+    distribution of the scores (Wilks 1941): an exact promise although the threshold was chosen on these rows. Rows
+    that belong together are promised for as if those of one group were all alike.
     """
-    n, level = len(positives), wish.level or 0.0
-    k = np.arange(1, n + 1)
-    sure = np.flatnonzero(stats.beta.cdf(1 - level, k, n - k + 1) >= wish.confidence)
+    positives, level = np.sort(score[y == 1]), wish.level or 0.0
+    n = len(positives)
+    less = largest_effect(groups, y == 1)
+    k = np.ceil(np.arange(1, n + 1) / less)
+    sure = np.flatnonzero(stats.beta.cdf(1 - level, k, n / less - k + 1) >= wish.confidence)
     if not sure.size:
-        most = (1 - wish.confidence) ** (1 / n) if n else 0.0
+        most = (1 - wish.confidence) ** (less / n) if n else 0.0
         raise UnmetWish(
-            f"{wish.words} cannot be promised from {n} held-out positives: the most that can be is {most:.3f}; "
+            f"{wish.words} cannot be promised from {_counted(n, less)}: the most that can be is {most:.3f}; "
             "ask for less, accept less confidence, or collect more positives"
         )
-    return float(np.sort(positives)[sure[-1]])
+    return float(positives[sure[-1]])
+
+
+def _counted(positives: int, less: float) -> str:
+    words = f"{positives} held-out positives"
+    return f"{words} that are worth {positives / less:.0f} for belonging together" if less > 1 else words
 
 
 def _rates_at(score: FloatArray, y: IntArray, thresholds: FloatArray) -> tuple[IntArray, IntArray]:
@@ -234,7 +246,9 @@ def _rates_at(score: FloatArray, y: IntArray, thresholds: FloatArray) -> tuple[I
     return hits, alarms
 
 
-def _precision_threshold(score: FloatArray, y: IntArray, prior: FloatArray, wish: Wish) -> float:
+def _precision_threshold(
+    score: FloatArray, y: IntArray, prior: FloatArray, wish: Wish, groups: npt.ArrayLike | None
+) -> float:
     """The lowest threshold whose precision is at least the wanted one, with confidence.
 
     Recall is bounded below and the share of false alarms above (Clopper & Pearson 1934) at a dozen numbers of
@@ -244,17 +258,18 @@ def _precision_threshold(score: FloatArray, y: IntArray, prior: FloatArray, wish
     looks = np.unique(np.geomspace(3, len(order), _PRECISION_LOOKS).astype(int).clip(1, len(order)))
     thresholds = order[looks - 1]
     hits, alarms = _rates_at(score, y, thresholds)
+    less_yes, less_no = largest_effect(groups, y == 1), largest_effect(groups, y == 0)
     error = (1 - wish.confidence) / len(looks)
-    if np.isclose(prior[1], np.mean(y == 1), rtol=1e-9):
+    if groups is None and np.isclose(prior[1], np.mean(y == 1), rtol=1e-9):
         low = binomial_interval(hits, hits + alarms, 1 - 2 * error)[0]
     else:
-        recall = binomial_interval(hits, np.sum(y == 1), 1 - error)[0]
-        false = binomial_interval(alarms, np.sum(y == 0), 1 - error)[1]
+        recall = binomial_interval(hits / less_yes, np.sum(y == 1) / less_yes, 1 - error)[0]
+        false = binomial_interval(alarms / less_no, np.sum(y == 0) / less_no, 1 - error)[1]
         low = prior[1] * recall / np.maximum(prior[1] * recall + prior[0] * false, 1e-300)
     met = np.flatnonzero(low >= (wish.level or 0.0))
     if not met.size:
         raise UnmetWish(
-            f"{wish.words} cannot be promised from {int(np.sum(y == 1))} held-out positives: the most that can "
+            f"{wish.words} cannot be promised from {_counted(int(np.sum(y == 1)), less_yes)}: the most that can "
             f"be is {low.max():.3f}; ask for less, accept less confidence, or collect more positives"
         )
     return float(thresholds[met[-1]])
@@ -336,207 +351,3 @@ def _search_losses(p: FloatArray, y: IntArray, prior: FloatArray, costs: FloatAr
 def _rates(y: IntArray, called: IntArray, n: int) -> FloatArray:
     counts = np.bincount(y * n + called, minlength=n * n).reshape(n, n)
     return counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-
-
-def binomial_interval(
-    hits: npt.ArrayLike, trials: npt.ArrayLike, confidence: float = 0.95
-) -> tuple[FloatArray, FloatArray]:
-    """The exact interval of a share (Clopper & Pearson 1934, Biometrika 26).
-
-    Parameters
-    ----------
-    hits : array-like
-        The number of successes.
-    trials : array-like
-        The number of trials.
-    confidence : float
-        The least probability that the interval covers the true share.
-
-    Returns
-    -------
-    array
-        The lower bounds.
-    array
-        The upper bounds.
-
-    Examples
-    --------
-    >>> low, high = binomial_interval(29, 29)
-    >>> round(float(low), 3), float(high)
-    (0.881, 1.0)
-    """
-    k, n = np.asarray(hits, dtype=np.float64), np.asarray(trials, dtype=np.float64)
-    tail = (1 - confidence) / 2
-    low = np.where(k > 0, stats.beta.ppf(tail, np.maximum(k, 1e-300), n - k + 1), 0.0)
-    high = np.where(k < n, stats.beta.ppf(1 - tail, k + 1, np.maximum(n - k, 1e-300)), 1.0)
-    return low, high
-
-
-@dataclass(frozen=True)
-class DecisionFigure:
-    """One figure of a decision on held-out rows.
-
-    Attributes
-    ----------
-    value : float
-        The figure on the held-out rows.
-    low, high : float
-        Where it will lie on a fresh batch of rows, half as many as were held out, in 95 % of such batches.
-    long_run : tuple of float
-        The 95 % interval of its long-run value.
-    """
-
-    value: float
-    low: float
-    high: float
-    long_run: tuple[float, float]
-
-
-@dataclass(frozen=True)
-class Judgment:
-    """What a decision does to held-out rows.
-
-    Attributes
-    ----------
-    decision : Decision
-        The rule that was judged.
-    figures : dict of str to DecisionFigure
-        Balanced accuracy; with two classes recall, specificity, precision, F1 and alerts (the share of rows
-        called positive); with many the recall of every class and macro F1; the cost per row where one is known.
-    confusion : array of shape (classes, classes)
-        Held-out rows by truth and call.
-    """
-
-    decision: Decision
-    figures: dict[str, DecisionFigure]
-    confusion: IntArray
-
-    @property
-    def threshold(self) -> float | None:
-        """Of the positive class's probability; ``None`` for many classes."""
-        return self.decision.threshold
-
-    @property
-    def wish(self) -> str:
-        """What the decision was chosen for, in words."""
-        return self.decision.wish.words
-
-
-def judge_decision(
-    decision: Decision,
-    proba: npt.ArrayLike,
-    truth: npt.ArrayLike,
-    *,
-    data_prior: npt.ArrayLike | None = None,
-    row_costs: RowCosts | None = None,
-    confidence: float = 0.95,
-    random_state: int = 0,
-) -> Judgment:
-    """The figures of a decision at its own prior, with intervals that a table of few positives deserves.
-
-    All figures follow from the shares of each class that are called each class, and from the prior. The shares are
-    drawn from their posterior, with a prior that weighs as much as one row a class (Perks 1947; with two classes
-    that of Jeffreys); a fresh batch then adds its own luck. With two classes recall and specificity have their
-    exact long-run interval.
-
-    Parameters
-    ----------
-    decision : Decision
-        The rule to judge.
-    proba, truth : arrays
-        Held-out probabilities at ``data_prior`` and class codes.
-    data_prior : array, optional
-        By default the shares of ``truth``.
-    row_costs : pair of arrays, optional
-        For a wish with a cost by row.
-    confidence : float
-        Of the ranges and the intervals.
-    random_state : int
-        Of the draws.
-
-    Returns
-    -------
-    Judgment
-        The decision with its figures, their ranges and the confusion of classes.
-
-    Examples
-    --------
-    >>> p = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.6, 0.4]])
-    >>> judged = judge_decision(Decision.at_threshold(0.3, prior=[0.5, 0.5]), p, [0, 0, 1, 1])
-    >>> judged.figures["recall"].value, judged.confusion.tolist()
-    (1.0, [[2, 0], [0, 2]])
-    """
-    p, y, given, _ = _checked(proba, truth, data_prior, None)
-    n = p.shape[1]
-    calls = decision.codes(correct_prior(p, given, decision.prior), row_costs)
-    confusion = np.bincount(y * n + calls, minlength=n * n).reshape(n, n)
-    rng = np.random.default_rng(random_state)
-    draws = 4000 if n <= 10 else 400
-    size = confusion.sum(axis=1)
-    alpha = confusion + 1 / n
-    gamma = rng.standard_gamma(np.broadcast_to(alpha, (draws, n, n)))
-    long_run = gamma / gamma.sum(axis=2, keepdims=True)
-    fresh = np.stack(
-        [
-            rng.multinomial(max(1, int(size[c]) // 2), long_run[:, c]) / max(1, int(size[c]) // 2)
-            for c in range(n)
-        ],
-        axis=1,
-    )
-    costs = decision.wish.cost_table(n)
-    values = _figures((confusion / np.maximum(size, 1)[:, None])[None], decision.prior, costs)
-    far, near = _figures(long_run, decision.prior, costs), _figures(fresh, decision.prior, costs)
-    tails = [(1 - confidence) / 2, (1 + confidence) / 2]
-    figures: dict[str, DecisionFigure] = {}
-    for name, value in values.items():
-        low, high = np.quantile(near[name], tails)
-        least, most = np.quantile(far[name], tails)
-        v = float(value[0])
-        reach = min(float(least), v), max(float(most), v)
-        figures[name] = DecisionFigure(v, min(float(low), v), max(float(high), v), reach)
-    if n == 2:
-        for name, k, m in (("recall", confusion[1, 1], size[1]), ("specificity", confusion[0, 0], size[0])):
-            exact = binomial_interval(k, m, confidence)
-            bounds = (float(exact[0]), float(exact[1]))
-            old = figures[name]
-            figures[name] = DecisionFigure(
-                old.value, min(old.low, bounds[0]), max(old.high, bounds[1]), bounds
-            )
-    if row_costs is not None:
-        figures["cost"] = _row_cost_figure(y, calls, row_costs, decision.prior, given, rng, tails)
-    return Judgment(decision, figures, confusion)
-
-
-def _figures(rates: FloatArray, prior: FloatArray, costs: FloatArray | None) -> dict[str, FloatArray]:
-    """Figures of many tables of shares at once: ``rates[draw, truth, call]``."""
-    n = len(prior)
-    recalls = np.einsum("dcc->dc", rates)
-    called = np.einsum("c,dck->dk", prior, rates)
-    found = {"balanced_accuracy": recalls.mean(axis=1)}
-    f1 = 2 * prior * recalls / np.maximum(prior + called, 1e-300)
-    if n == 2:
-        hit = prior[1] * recalls[:, 1]
-        found["recall"], found["specificity"] = recalls[:, 1], recalls[:, 0]
-        found["precision"] = np.divide(hit, called[:, 1], out=np.ones_like(hit), where=called[:, 1] > 0)
-        found["f1"], found["alerts"] = f1[:, 1], called[:, 1]
-    else:
-        found["macro_f1"] = f1.mean(axis=1)
-        found.update({f"recall of class {c}": recalls[:, c] for c in range(n)} if n <= 10 else {})
-    if costs is not None:
-        found["cost"] = np.einsum("c,dck,ck->d", prior, rates, costs)
-    return found
-
-
-def _row_cost_figure(
-    y: IntArray, calls: IntArray, row_costs: RowCosts, prior: FloatArray, given: FloatArray,
-    rng: np.random.Generator, tails: Sequence[float],
-) -> DecisionFigure:  # fmt: skip
-    alarm, miss = row_costs
-    paid = np.where((y == 0) & (calls == 1), alarm, 0.0) + np.where((y == 1) & (calls == 0), miss, 0.0)
-    paid = paid * (prior / np.maximum(given, 1e-12))[y]
-    value, n = float(paid.mean()), len(paid)
-    draws = [paid[rng.integers(0, n, n)].mean() for _ in range(500)]
-    luck = [paid[rng.integers(0, n, max(1, n // 2))].mean() - value for _ in range(500)]
-    far = np.quantile(draws, tails)
-    near = np.quantile(np.asarray(draws) + np.asarray(luck), tails)
-    return DecisionFigure(value, float(max(near[0], 0)), float(near[1]), (float(far[0]), float(far[1])))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from equipoise._core.checks import FloatArray, IntArray, check_array, check_distribution, check_same_length
 from equipoise._core.priors import correct_prior
-from equipoise.metrics import Decision, binomial_interval
+from equipoise.metrics import Decision, binomial_interval, design_effects
 from equipoise.report.blocks import Interval
 
 CASES = 10_000
@@ -38,12 +38,15 @@ class ThresholdCounts:
         Counts at "nobody" and then at each threshold, so one longer than ``thresholds``.
     is_whole
         Whether every distinct score is a threshold; else the counts are exact at the thresholds kept.
+    effects
+        By how much negatives and positives count less for belonging together, in intervals.
     """
 
     thresholds: FloatArray
     hits: IntArray
     alarms: IntArray
     is_whole: bool = True
+    effects: tuple[float, float] = (1.0, 1.0)
 
     @classmethod
     def from_scores(
@@ -86,6 +89,7 @@ class ThresholdCounts:
             "hits": np.diff(self.hits).tolist(),
             "alarms": np.diff(self.alarms).tolist(),
             "whole": self.is_whole,
+            "effects": list(self.effects),
         }
 
 
@@ -126,8 +130,8 @@ def operating_figures(
         share = right / (right + wrong) if right + wrong > 0 else None
         return right + wrong, share, alarm_cost * wrong + miss_cost * prior * (1 - r)
 
-    (r_low, r_high), (f_low, f_high) = _interval(hits, positives), _interval(alarms, negatives)
-    wide_r, wide_f = _interval(hits, positives, 0.975), _interval(alarms, negatives, 0.975)
+    (f_low, f_high), wide_f = _intervals(alarms, negatives, counts.effects[0])
+    (r_low, r_high), wide_r = _intervals(hits, positives, counts.effects[1])
     alerts, precision, costs = at(recall, false)
     poor, fine = at(wide_r[0], wide_f[1]), at(wide_r[1], wide_f[0])
     few, many = at(wide_r[0], wide_f[0])[0], at(wide_r[1], wide_f[1])[0]
@@ -172,6 +176,8 @@ class LiveOperatingPoint:
         as rows are held out.
     model : str
         The model folder, for the command that the page offers.
+    groups : array, optional
+        Rows with the same value belong together and count as fewer, by their effect at the decision.
 
     Examples
     --------
@@ -190,6 +196,7 @@ class LiveOperatingPoint:
     cost: npt.ArrayLike | None = None
     alerts: float | None = None
     model: str = "model"
+    groups: npt.ArrayLike | None = field(default=None, repr=False)
     kind: str = field(default="live", init=False)
 
     def __post_init__(self) -> None:
@@ -238,10 +245,15 @@ class LiveOperatingPoint:
         """The counts of each of ``codes`` against the rest."""
         proba, truth = np.asarray(self.proba, dtype=np.float64), np.asarray(self.truth)
         most = MOST_CUTS if self.is_binary else max(MOST_CUTS // (2 * len(self.classes)), 40)
-        return [
-            ThresholdCounts.from_scores(proba[:, c], truth == c, most, self.start_score(c))
-            for c in self.codes
-        ]
+        found = []
+        for c in self.codes:
+            counts = ThresholdCounts.from_scores(proba[:, c], truth == c, most, self.start_score(c))
+            if self.groups is not None:
+                yes, called = (truth == c).astype(np.int64), (self.called == c).astype(np.int64)
+                effects = design_effects(yes, called, self.groups, 2)
+                counts = replace(counts, effects=(float(effects[0]), float(effects[1])))
+            found.append(counts)
+        return found
 
     @property
     def rows(self) -> int:
@@ -398,9 +410,10 @@ class LiveOperatingPoint:
         }
 
 
-def _interval(count: int, total: int, confidence: float = 0.95) -> tuple[float, float]:
-    low, high = binomial_interval(count, total, confidence)
-    return float(low), float(high)
+def _intervals(count: int, total: int, effect: float) -> list[tuple[float, float]]:
+    """The 95 % interval of a share, and the wider one that two of which hold together."""
+    found = [binomial_interval(count / effect, total / effect, confidence) for confidence in (0.95, 0.975)]
+    return [(float(low), float(high)) for low, high in found]
 
 
 def _packed(values: FloatArray) -> str:

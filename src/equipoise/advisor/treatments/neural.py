@@ -71,7 +71,8 @@ def _trained(name: str, summary: str, build: Any, order: int, applies: Any = _ne
         name, summary, build,
         defaults={"epochs": 30, "lr": 3e-3, "weight_decay": 1e-2},
         space={"lr": Range(3e-4, 3e-2, log=True), "weight_decay": Range(1e-4, 1.0, log=True)},
-        takes_learner=False, order=order, simplicity=60, most_rows=MOST_ROWS, least_seconds=_LOADING, applies=applies,
+        takes_learner=False, order=order, simplicity=60, most_rows=MOST_ROWS, least_seconds=_LOADING,
+        applies=applies,
     )  # fmt: skip
 
 

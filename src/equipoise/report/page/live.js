@@ -65,8 +65,10 @@
         cost: cost[0] * bad + cost[1] * prior * (1 - recall),
       };
     };
-    const [rLow, rHigh] = exactInterval(hits, n, 0.95), [fLow, fHigh] = exactInterval(alarms, m, 0.95);
-    const wideR = exactInterval(hits, n, 0.975), wideF = exactInterval(alarms, m, 0.975);
+    const [lessF, lessR] = curve.effects;  // rows that belong together count as fewer
+    const share = (count, total, less, confidence) => exactInterval(count / less, total / less, confidence);
+    const [rLow, rHigh] = share(hits, n, lessR, 0.95), [fLow, fHigh] = share(alarms, m, lessF, 0.95);
+    const wideR = share(hits, n, lessR, 0.975), wideF = share(alarms, m, lessF, 0.975);
     const here = at(r, f), poor = at(wideR[0], wideF[1]), fine = at(wideR[1], wideF[0]);
     const yes = CASES * prior, no = CASES * (1 - prior);
     return {
@@ -99,7 +101,7 @@
   function readCurve(packed) {
     const hits = sums(packed.hits), alarms = sums(packed.alarms);
     const curve = {
-      thresholds: unpack(packed.thresholds), hits, alarms, whole: packed.whole,
+      thresholds: unpack(packed.thresholds), hits, alarms, whole: packed.whole, effects: packed.effects,
       positives: hits[hits.length - 1], negatives: alarms[alarms.length - 1],
     };
     curve.shown = spread(curve);
