@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 
 import equipoise
 from equipoise.metrics.significance import pairwise, rank_groups
@@ -30,6 +31,7 @@ def _titled(figure, ax):
 
 
 def test_the_diagram_shows_every_method_and_every_bar():
+    pytest.importorskip("scikit_posthocs")
     rng = np.random.default_rng(0)
     names = ["a $ sign", "b", "c", "d", "e"]
     scores = pd.DataFrame(rng.normal(size=(20, 5)) + np.arange(5) * 0.6, columns=names)
