@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import equipoise
 from equipoise.advisor import Advisor, compare, load
+from equipoise.advisor.treatments import Context, advised_treatments
 from equipoise.metrics import binomial_interval, expected_cost
 
 FAST = {"treatments": ["lightgbm", "logistic"], "trials": 0, "budget": 600}
@@ -161,6 +162,18 @@ def test_time_is_judged_on_the_future():
     assert np.isfinite(forward.predict_proba(X)).all()
 
 
+def test_every_treatment_can_be_judged_on_the_future():
+    """The last fit, to all rows, has none to validate on."""
+    rng = np.random.default_rng(2)
+    X, days = rng.normal(size=(300, 3)), pd.date_range("2024-01-01", periods=300).astype(str)
+    y = (X[:, 0] + rng.normal(size=300) > 1.2).astype(int)
+    for treatment in advised_treatments():
+        if treatment.applies(Context(seed=0)):
+            continue  # it is not installed
+        advisor = Advisor(treatments=[treatment.name], trials=0, budget=3600).fit(X, y, time=days)
+        assert np.isfinite(advisor.predict_proba(X)).all(), treatment.name
+
+
 def test_many_classes_and_labels_of_any_type():
     X, codes = make_classification(500, n_classes=3, n_informative=5, weights=[0.7, 0.2, 0.1], random_state=1)
     y = np.array(["c", "a", "b"])[codes]
@@ -246,6 +259,19 @@ def test_probabilities_come_at_the_prior_of_use(data):
 def test_bad_parameters_end_in_a_sentence(data, change, said):
     with pytest.raises(ValueError, match=said):
         Advisor(**{**FAST, **change}).fit(*data)
+
+
+def test_bad_rows_end_in_a_sentence(data):
+    X, y = data
+    frame = pd.DataFrame(X[:, :2], columns=["a", "a"])
+    named = pd.Series(np.where(y == 1, "yes", "no")).where(np.arange(len(y)) != 3, None)
+    for rows, labels, groups, said in (
+        (frame, y, None, "column names must differ, got 'a'"),
+        (frame.set_axis(["a", "b"], axis=1), named, None, "got 1 missing"),
+        (X, y, np.zeros(len(y)), "all rows belong to one group"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            Advisor(**FAST).fit(rows, labels, groups=groups)
 
 
 @pytest.mark.parametrize("name", ["catboost", "extra-trees", "kernel"])

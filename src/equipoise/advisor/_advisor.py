@@ -34,6 +34,7 @@ from equipoise.datasets import DataTable, describe_near_copies, find_near_copies
 from equipoise.datasets.blocks import ROWS_AT_ONCE, table_blocks
 from equipoise.datasets.encoding import TableEncoder
 from equipoise.datasets.image_features import ImageEncoder
+from equipoise.datasets.schema import refuse_duplicates
 from equipoise.datasets.thinning import sample_rows
 from equipoise.metrics import UnmetWish, Wish, choose_decision, judge_decision
 
@@ -543,12 +544,15 @@ class Advisor(ClassifierMixin, BaseEstimator):
             if y is None:
                 raise ValueError("y must be given: Advisor is a classifier")
             labels = column_or_1d(y, warn=True)
+            refuse_duplicates([str(name) for name in X.columns])
             _check_feature_names(self, X, reset=True)
             _check_n_features(self, X, reset=True)
         else:
             X, labels = validate_data(
                 self, X, y, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
             )
+        if missing := int(np.sum(pd.isna(labels))):
+            raise ValueError(f"y must have a label in every row, got {missing} missing: drop these rows")
         check_classification_targets(labels)
         return X, labels
 

@@ -168,7 +168,8 @@ def fit_fold(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the settings are judged by their scores
         if hasattr(estimator, "cut"):
-            estimator.fit(X[train], y[train], valid=(X[fold.test], y[fold.test]), deadline=deadline)
+            valid = (X[fold.test], y[fold.test]) if len(fold.test) else None
+            estimator.fit(X[train], y[train], valid=valid, deadline=deadline)
         elif _grows(estimator):
             _grow(estimator, X[train], y[train], deadline)
         else:

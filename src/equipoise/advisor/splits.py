@@ -49,6 +49,8 @@ def make_folds(
     if groups is not None:
         from sklearn.model_selection import StratifiedGroupKFold
 
+        if np.all(groups == groups[0]):
+            raise ValueError("all rows belong to one group: none can be held out; name other groups, or none")
         most = min(len(np.unique(groups[y == c])) for c in np.unique(y))
         splitter = StratifiedGroupKFold(max(2, min(n_splits, most)), shuffle=True, random_state=seed % 2**32)
         return [Fold(train, test) for train, test in splitter.split(np.zeros(len(y)), y, groups)]
