@@ -84,6 +84,15 @@ def test_predictions_carry_the_id(out, capsys):
     assert made["prediction"].tolist() == model.predict(new).tolist()
 
 
+def test_a_dash_is_the_standard_output(out, capfdbinary, monkeypatch):
+    monkeypatch.chdir(out)
+    given = ["predict", str(out / "out" / "model"), str(out / "new.csv")]
+    for more in ([], ["--out", "-"]):
+        assert main([*given, *more]) == 0
+        assert capfdbinary.readouterr().out.startswith(b"case,prediction,")
+    assert not (out / "-").exists()
+
+
 def test_predict_refuses_what_does_not_fit(out, capsys):
     table(5).drop(columns=["age", "health"]).to_csv(out / "short.csv", index=False)
     assert main(["predict", str(out / "out" / "model"), str(out / "short.csv")]) == 2

@@ -17,8 +17,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", type=InputPath, metavar="DATA",
                         help="CSV, Parquet, npz or a folder of images; - reads standard input")  # fmt: skip
     parser.add_argument(
-        "--out", metavar="FILE", help="where to write the predictions as CSV (default: standard output)"
-    )
+        "--out", metavar="FILE", default="-",
+        help="where to write the predictions as CSV (default: -, standard output)",
+    )  # fmt: skip
     parser.add_argument("--id", metavar="COLUMN", help="a column that names the rows, kept in the output")
     parser.add_argument("--encoding", default="utf-8", help="of a text file (default: utf-8)")
 
@@ -29,7 +30,8 @@ def run(args: argparse.Namespace) -> int:
     from equipoise.advisor import load
     from equipoise.advisor.predicting import predict_file
 
-    if args.out is not None:
+    to_file = args.out != "-"
+    if to_file:
         check_writable(Path(args.out).parent)
     table, notes = predict_file(load(args.model), args.data, id=args.id, encoding=args.encoding)
     shown = table.map(for_spreadsheet)
@@ -38,13 +40,13 @@ def run(args: argparse.Namespace) -> int:
     if args.output.verbosity >= 0:
         for note in notes:
             print(note, file=sys.stderr)
-    if args.out is None and not args.output.json:
+    if not to_file and not args.output.json:
         if sys.stdout.isatty():
             shown.to_csv(sys.stdout, index=False)
         else:  # for another program: every byte, whatever the terminal's encoding
             sys.stdout.buffer.write(shown.to_csv(index=False).encode())
         return 0
-    if args.out is not None:
+    if to_file:
         with replacing(args.out) as temporary:
             shown.to_csv(temporary, index=False)
         args.output.say(f"Wrote {len(table):,} predictions to {args.out}")
