@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from equipoise._core.solution import ConvergenceWarning, Status
@@ -69,6 +69,7 @@ def test_linear_activation_is_marchenko_pastur():
     p=st.floats(1.5, 500),
     m=st.floats(0.5, 200),
 )
+@example(b=0.5, v=0.17578125, log_t=-0.5, p=72.0, m=79.0)  # two bulks that have just met
 def test_masses_always_add_up(b, v, log_t, p, m):
     edges = RandomFeatures(ClassMixture([b, 1 - b], [0.5, v]), 10**log_t, p, m).edges()
     assert edges.missing_mass == pytest.approx(0, abs=1e-6)  # more would also be a warning, here an error

@@ -17,13 +17,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy import optimize
 
-from equipoise._core.checks import FloatArray
+from equipoise._core.checks import FloatArray, IntArray
 from equipoise._core.solution import ConvergenceError, ConvergenceWarning, Status
 from equipoise.theory.diffusion.spectrum import CenteredModel, solve_resolvents
 
 _PER_DECADE = 160  # slopes k that bracket the stationary points, which are then polished
 _SAME = 1e-9
-_NODES = (60, 180, 540, 1620)  # in a bulk, more where its mass is not yet settled
+_NODES = 40  # in each panel of a bulk
+_HALVINGS = 30
 _MISSING = 1e-6
 
 
@@ -145,29 +146,50 @@ def _tell_missing(missing: float) -> None:
 
 
 def _masses(model: CenteredModel, spans: list[tuple[float, float]]) -> FloatArray:
-    """The mass of each bulk, with more nodes until it is settled."""
-    masses = np.full(len(spans), np.nan)
-    open_ = np.arange(len(spans))
-    for n_nodes in _NODES:
-        rules = [bulk_nodes(*spans[i], n_nodes) for i in open_]
-        g, *_ = solve_resolvents(model, np.concatenate([x for x, _ in rules]))
-        density = g.imag.reshape(len(open_), n_nodes) / np.pi
-        found = np.array([weights @ own for (_, weights), own in zip(rules, density, strict=True)])
-        settled = np.abs(found - masses[open_]) < 0.1 * _MISSING / len(spans)
-        masses[open_] = found
-        open_ = open_[~settled]
-        if open_.size == 0:
+    """The mass of each bulk, by panels that are halved until both halves agree with the whole.
+
+    Where two bulks have just met, the density dips nearly to zero between them, which no fixed rule resolves.
+    """
+    masses = np.zeros(len(spans))
+    bulk, low, high = np.arange(len(spans)), np.zeros(len(spans)), np.full(len(spans), np.pi)
+    whole = _panel_masses(model, spans, bulk, low, high)
+    for _ in range(_HALVINGS):
+        middle, n = (low + high) / 2, len(whole)
+        bulk, low, high = np.tile(bulk, 2), np.append(low, middle), np.append(middle, high)
+        parts = _panel_masses(model, spans, bulk, low, high)
+        both = parts[:n] + parts[n:]
+        settled = np.abs(both - whole) < 0.02 * _MISSING
+        np.add.at(masses, bulk[:n][settled], both[settled])
+        left = np.tile(~settled, 2)
+        bulk, low, high, whole = bulk[left], low[left], high[left], parts[left]
+        if whole.size == 0:
             break
+    np.add.at(masses, bulk, whole)
     return masses
 
 
-def bulk_nodes(lower: float, upper: float, n_nodes: int) -> tuple[FloatArray, FloatArray]:
-    """Positions x and weights for integrals over a bulk, dense at its square-root edges."""
+def _panel_masses(
+    model: CenteredModel, spans: list[tuple[float, float]], bulk: IntArray, low: FloatArray, high: FloatArray
+) -> FloatArray:
+    rules = [bulk_nodes(*spans[i], _NODES, a, b) for i, a, b in zip(bulk, low, high, strict=True)]
+    g, *_ = solve_resolvents(model, np.concatenate([x for x, _ in rules]))
+    density = g.imag.reshape(-1, _NODES) / np.pi
+    return np.array([weights @ own for (_, weights), own in zip(rules, density, strict=True)])
+
+
+def bulk_nodes(
+    lower: float, upper: float, n_nodes: int, start: float = 0.0, end: float = np.pi
+) -> tuple[FloatArray, FloatArray]:
+    """Positions x and weights for integrals over a bulk, dense at its square-root edges.
+
+    The angle runs from 0 at the lower edge to π at the upper one; ``start`` and ``end`` take a part of it.
+    """
     nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
-    angle = 0.5 * np.pi * (nodes + 1)
+    reach = 0.5 * (end - start)
+    angle = start + reach * (nodes + 1)
     middle, half = 0.5 * np.log(lower * upper), 0.5 * np.log(upper / lower)
     x = np.exp(middle - half * np.cos(angle))
-    return x, weights * 0.5 * np.pi * half * np.sin(angle) * x
+    return x, weights * reach * half * np.sin(angle) * x
 
 
 def _stationarity(model: CenteredModel, g: Any, w: Any) -> tuple[Any, Any]:
