@@ -171,7 +171,9 @@ def _masses(model: CenteredModel, spans: list[tuple[float, float]]) -> FloatArra
 def _panel_masses(
     model: CenteredModel, spans: list[tuple[float, float]], bulk: IntArray, low: FloatArray, high: FloatArray
 ) -> FloatArray:
-    rules = [bulk_nodes(*spans[i], _NODES, a, b) for i, a, b in zip(bulk, low, high, strict=True)]
+    rules = [
+        bulk_nodes(spans[i][0], spans[i][1], _NODES, a, b) for i, a, b in zip(bulk, low, high, strict=True)
+    ]
     g, *_ = solve_resolvents(model, np.concatenate([x for x, _ in rules]))
     density = g.imag.reshape(-1, _NODES) / np.pi
     return np.array([weights @ own for (_, weights), own in zip(rules, density, strict=True)])
