@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from equipoise.report import Report
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class AutoencoderClassifier(_NetworkClassifier):
     """Classes kept apart in the latent space of a regularized auto-encoder, and oversampled there.
 
@@ -130,68 +132,35 @@ class AutoencoderClassifier(_NetworkClassifier):
     (300, 8)
     """
 
-    def __init__(
-        self,
-        *,
-        image_shape: Sequence[int] | None = None,
-        latent: int | None = None,
-        size: str = "small",
-        module: Any = None,
-        n_mixed: int = 2,
-        mixing: str = "uniform",
-        batches: str = "balanced",
-        classify: bool = True,
-        oversample: bool = True,
-        decode: bool = True,
-        adversarial: bool = True,
-        critic_told: bool = True,
-        plan_params: dict[str, Any] | None = None,
-        epochs: int = 50,
-        batch_size: int = 64,
-        lr: float = 2e-3,
-        weight_decay: float = 1e-2,
-        schedule: str | Callable[[float], float] = "cosine",
-        augment: str | Callable[..., Any] | None = "auto",
-        average: float = 0.99,
-        early_stopping: bool | EarlyStopping = False,
-        validation_fraction: float = 0.1,
-        callbacks: Sequence[Callback] = (),
-        decision_prior: str | npt.ArrayLike = "train",
-        device: str = "cpu",
-        precision: str = "32-true",
-        checkpoint: str | os.PathLike[str] | None = None,
-        random_state: Any = None,
-        verbose: bool | None = None,
-    ) -> None:
-        self.image_shape = image_shape
-        self.latent = latent
-        self.size = size
-        self.module = module
-        self.n_mixed = n_mixed
-        self.mixing = mixing
-        self.batches = batches
-        self.classify = classify
-        self.oversample = oversample
-        self.decode = decode
-        self.adversarial = adversarial
-        self.critic_told = critic_told
-        self.plan_params = plan_params
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.lr = lr
-        self.weight_decay = weight_decay
-        self.schedule = schedule
-        self.augment = augment
-        self.average = average
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.callbacks = callbacks
-        self.decision_prior = decision_prior
-        self.device = device
-        self.precision = precision
-        self.checkpoint = checkpoint
-        self.random_state = random_state
-        self.verbose = verbose
+    image_shape: Sequence[int] | None = None
+    latent: int | None = None
+    size: str = "small"
+    module: Any = None
+    n_mixed: int = 2
+    mixing: str = "uniform"
+    batches: str = "balanced"
+    classify: bool = True
+    oversample: bool = True
+    decode: bool = True
+    adversarial: bool = True
+    critic_told: bool = True
+    plan_params: dict[str, Any] | None = None
+    epochs: int = 50
+    batch_size: int = 64
+    lr: float = 2e-3
+    weight_decay: float = 1e-2
+    schedule: str | Callable[[float], float] = "cosine"
+    augment: str | Callable[..., Any] | None = "auto"
+    average: float = 0.99
+    early_stopping: bool | EarlyStopping = False
+    validation_fraction: float = 0.1
+    callbacks: Sequence[Callback] = ()
+    decision_prior: str | npt.ArrayLike = "train"
+    device: str = "cpu"
+    precision: str = "32-true"
+    checkpoint: str | os.PathLike[str] | None = None
+    random_state: Any = None
+    verbose: bool | None = None
 
     def fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,7 @@ class _StepFactory:
         return BilevelStep(learned, self.meta, **params)
 
 
+@dataclass(repr=False, eq=False)
 class MetaClassifier(_WrappingClassifier):
     """A network trained by a loss that is itself learned, on a few balanced training samples.
 
@@ -131,38 +133,21 @@ class MetaClassifier(_WrappingClassifier):
     (6, 2)
     """
 
-    def __init__(
-        self,
-        method: str = "meta-enum",
-        *,
-        method_params: dict[str, Any] | None = None,
-        meta_set: int | npt.ArrayLike = 10,
-        preset: str = "default",
-        hold_out: bool | None = None,
-        warmup: float | None = None,
-        meta_loss: str | None = None,
-        layers: str = "all",
-        virtual: str = "optimizer",
-        meta_batch_size: int | None = None,
-        meta_lr: float = 1e-3,
-        clip: float | None = 5.0,
-        estimator: NeuralClassifier | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.method = method
-        self.method_params = method_params
-        self.meta_set = meta_set
-        self.preset = preset
-        self.hold_out = hold_out
-        self.warmup = warmup
-        self.meta_loss = meta_loss
-        self.layers = layers
-        self.virtual = virtual
-        self.meta_batch_size = meta_batch_size
-        self.meta_lr = meta_lr
-        self.clip = clip
-        self.estimator = estimator
-        self.random_state = random_state
+    method: str = "meta-enum"
+    _: KW_ONLY
+    method_params: dict[str, Any] | None = None
+    meta_set: int | npt.ArrayLike = 10
+    preset: str = "default"
+    hold_out: bool | None = None
+    warmup: float | None = None
+    meta_loss: str | None = None
+    layers: str = "all"
+    virtual: str = "optimizer"
+    meta_batch_size: int | None = None
+    meta_lr: float = 1e-3
+    clip: float | None = 5.0
+    estimator: NeuralClassifier | None = None
+    random_state: Any = None
 
     # Fitting
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy.typing as npt
@@ -43,6 +44,7 @@ from equipoise.training.checkpoint import run_identity
 from equipoise.training.inputs import Preparation
 
 
+@dataclass(repr=False, eq=False)
 class NeuralClassifier(_NetworkClassifier):
     """A network trained by any loss and any step, on tables or images.
 
@@ -147,64 +149,34 @@ class NeuralClassifier(_NetworkClassifier):
     ['epoch', 'loss', 'accuracy', 'lr']
     """
 
-    def __init__(
-        self,
-        module: str | Callable[..., nn.Module] | nn.Module = "auto",
-        *,
-        module_params: dict[str, Any] | None = None,
-        loss: str | nn.Module | Callable[..., nn.Module] = "ce",
-        loss_params: dict[str, Any] | None = None,
-        step: str | Callable[..., Any] = "plain",
-        step_params: dict[str, Any] | None = None,
-        sampler: str | float | npt.ArrayLike | None = None,
-        class_weight: str | dict[Any, float] | None = None,
-        epochs: int = 50,
-        batch_size: int = 64,
-        lr: float = 1e-3,
-        optimizer: str | Callable[..., Any] = "adamw",
-        optimizer_params: dict[str, Any] | None = None,
-        schedule: str | Callable[[float], float] | LearningRate = "cosine",
-        augment: Callable[..., Any] | None = None,
-        early_stopping: bool | EarlyStopping = False,
-        validation_fraction: float = 0.1,
-        callbacks: Sequence[Callback] = (),
-        image_shape: Sequence[int] | None = None,
-        decision_prior: str | npt.ArrayLike = "train",
-        device: str = "cpu",
-        precision: str = "32-true",
-        num_processes: int = 1,
-        checkpoint: str | os.PathLike[str] | None = None,
-        random_state: Any = None,
-        verbose: bool | None = None,
-        recipe: str | None = None,
-    ) -> None:
-        self.module = module
-        self.module_params = module_params
-        self.loss = loss
-        self.loss_params = loss_params
-        self.step = step
-        self.step_params = step_params
-        self.sampler = sampler
-        self.class_weight = class_weight
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.lr = lr
-        self.optimizer = optimizer
-        self.optimizer_params = optimizer_params
-        self.schedule = schedule
-        self.augment = augment
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.callbacks = callbacks
-        self.image_shape = image_shape
-        self.decision_prior = decision_prior
-        self.device = device
-        self.precision = precision
-        self.num_processes = num_processes
-        self.checkpoint = checkpoint
-        self.random_state = random_state
-        self.verbose = verbose
-        self.recipe = recipe
+    module: str | Callable[..., nn.Module] | nn.Module = "auto"
+    _: KW_ONLY
+    module_params: dict[str, Any] | None = None
+    loss: str | nn.Module | Callable[..., nn.Module] = "ce"
+    loss_params: dict[str, Any] | None = None
+    step: str | Callable[..., Any] = "plain"
+    step_params: dict[str, Any] | None = None
+    sampler: str | float | npt.ArrayLike | None = None
+    class_weight: str | dict[Any, float] | None = None
+    epochs: int = 50
+    batch_size: int = 64
+    lr: float = 1e-3
+    optimizer: str | Callable[..., Any] = "adamw"
+    optimizer_params: dict[str, Any] | None = None
+    schedule: str | Callable[[float], float] | LearningRate = "cosine"
+    augment: Callable[..., Any] | None = None
+    early_stopping: bool | EarlyStopping = False
+    validation_fraction: float = 0.1
+    callbacks: Sequence[Callback] = ()
+    image_shape: Sequence[int] | None = None
+    decision_prior: str | npt.ArrayLike = "train"
+    device: str = "cpu"
+    precision: str = "32-true"
+    num_processes: int = 1
+    checkpoint: str | os.PathLike[str] | None = None
+    random_state: Any = None
+    verbose: bool | None = None
+    recipe: str | None = None
 
     # Fitting
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -79,6 +79,7 @@ class _BalancedStep:
         return Outcome(mean.detach())
 
 
+@dataclass(repr=False, eq=False)
 class ConditionalRegressor(RegressorMixin, BaseEstimator):
     """A conditioned balanced MSE: trained over strengths τ of balancing, the strength chosen afterwards.
 
@@ -118,30 +119,17 @@ class ConditionalRegressor(RegressorMixin, BaseEstimator):
     True
     """
 
-    def __init__(
-        self,
-        distribution: Any = None,
-        *,
-        sigma: float = 0.5,
-        module: Any = "auto",
-        module_params: dict[str, Any] | None = None,
-        epochs: int = 50,
-        batch_size: int = 64,
-        lr: float = 1e-3,
-        image_shape: Any = None,
-        random_state: Any = None,
-        verbose: bool | None = None,
-    ) -> None:
-        self.distribution = distribution
-        self.sigma = sigma
-        self.module = module
-        self.module_params = module_params
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.lr = lr
-        self.image_shape = image_shape
-        self.random_state = random_state
-        self.verbose = verbose
+    distribution: Any = None
+    _: KW_ONLY
+    sigma: float = 0.5
+    module: Any = "auto"
+    module_params: dict[str, Any] | None = None
+    epochs: int = 50
+    batch_size: int = 64
+    lr: float = 1e-3
+    image_shape: Any = None
+    random_state: Any = None
+    verbose: bool | None = None
 
     def fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None

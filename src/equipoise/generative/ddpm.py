@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -84,6 +84,7 @@ def _one_class(drawn: Tensor) -> npt.NDArray[np.int64]:
     return np.zeros(len(drawn), dtype=np.int64)
 
 
+@dataclass(repr=False, eq=False)
 class DDPM(BaseEstimator):
     """A diffusion model of images that says, class by class, when it begins to copy.
 
@@ -177,62 +178,33 @@ class DDPM(BaseEstimator):
     (3, 8, 8)
     """
 
-    def __init__(
-        self,
-        preset: str = "small",
-        *,
-        conditional: bool = False,
-        label_dropout: float = 0.0,
-        steps: int = 2000,
-        batch_size: int = 64,
-        lr: float = 1e-4,
-        average: float | None = None,
-        class_shares: npt.ArrayLike | None = None,
-        epoch_steps: int | None = None,
-        monitor: bool = True,
-        looks_per_decade: int = 5,
-        n_samples: int = 200,
-        stride: int | None = 50,
-        held_out_fraction: float = 0.1,
-        stop: str | None = None,
-        second: str = "any",
-        assigner: str = "convnet",
-        noise_steps: int = 1000,
-        checkpoint: str | os.PathLike[str] | None = None,
-        looks: Sequence[int] | None = None,
-        keep: Callable[[int, Look], None] | None = None,
-        device: str = "cpu",
-        precision: str = "32-true",
-        num_processes: int = 1,
-        random_state: Any = None,
-        verbose: bool | None = None,
-    ) -> None:
-        self.preset = preset
-        self.conditional = conditional
-        self.label_dropout = label_dropout
-        self.steps = steps
-        self.batch_size = batch_size
-        self.lr = lr
-        self.average = average
-        self.class_shares = class_shares
-        self.epoch_steps = epoch_steps
-        self.monitor = monitor
-        self.looks_per_decade = looks_per_decade
-        self.n_samples = n_samples
-        self.stride = stride
-        self.held_out_fraction = held_out_fraction
-        self.stop = stop
-        self.second = second
-        self.assigner = assigner
-        self.noise_steps = noise_steps
-        self.checkpoint = checkpoint
-        self.looks = looks
-        self.keep = keep
-        self.device = device
-        self.precision = precision
-        self.num_processes = num_processes
-        self.random_state = random_state
-        self.verbose = verbose
+    preset: str = "small"
+    _: KW_ONLY
+    conditional: bool = False
+    label_dropout: float = 0.0
+    steps: int = 2000
+    batch_size: int = 64
+    lr: float = 1e-4
+    average: float | None = None
+    class_shares: npt.ArrayLike | None = None
+    epoch_steps: int | None = None
+    monitor: bool = True
+    looks_per_decade: int = 5
+    n_samples: int = 200
+    stride: int | None = 50
+    held_out_fraction: float = 0.1
+    stop: str | None = None
+    second: str = "any"
+    assigner: str = "convnet"
+    noise_steps: int = 1000
+    checkpoint: str | os.PathLike[str] | None = None
+    looks: Sequence[int] | None = None
+    keep: Callable[[int, Look], None] | None = None
+    device: str = "cpu"
+    precision: str = "32-true"
+    num_processes: int = 1
+    random_state: Any = None
+    verbose: bool | None = None
 
     def fit(
         self,

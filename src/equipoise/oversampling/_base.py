@@ -6,7 +6,7 @@ import os
 import warnings
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +49,7 @@ class Preflight:
         return f"{made}; {self.total_rows} rows in all, about {self.bytes / 2**20:.1f} MiB"
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class ProvenanceSampler(BaseOverSampler):
     """An over-sampler that knows where each row came from and whether it is any good.
 
@@ -70,19 +71,12 @@ class ProvenanceSampler(BaseOverSampler):
         The source of all randomness.
     """
 
-    def __init__(
-        self,
-        *,
-        sampling_strategy: Strategy = "auto",
-        on_low_quality: str = "warn",
-        random_state: RandomState = None,
-    ) -> None:
-        super().__init__(sampling_strategy=sampling_strategy)
-        self.on_low_quality = on_low_quality
-        self.random_state = random_state
+    sampling_strategy: Strategy = "auto"
+    on_low_quality: str = "warn"
+    random_state: RandomState = None
 
     # imbalanced-learn would check the strategy's type here; resolve_strategy does, and knows "theory".
-    _parameter_constraints: dict[str, Any] = {}  # noqa: RUF012
+    _parameter_constraints: ClassVar[dict[str, Any]] = {}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,16 +17,17 @@ if TYPE_CHECKING:
     import torch
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class NeuralSampler(ProvenanceSampler):
     """A subclass trains in ``_train`` and makes the rows of one class in ``_make``.
 
     Torch is imported when rows are made, not before.
     """
 
-    image_shape: Sequence[int] | None
-    verbose: bool | None
-    device: str
-    precision: str
+    image_shape: Sequence[int] | None = None
+    device: str = "cpu"
+    precision: str = "32-true"
+    verbose: bool | None = None
     _signed = False
     """Images in [−1, 1] instead of [0, 1]."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,12 @@ import numpy.typing as npt
 from sklearn.neighbors import NearestNeighbors
 
 from equipoise._core.checks import FloatArray, IntArray, check_fraction, check_integer
-from equipoise._core.random import RandomState
 from equipoise.oversampling._base import ProvenanceSampler
-from equipoise.oversampling._strategy import Strategy, round_half_up
+from equipoise.oversampling._strategy import round_half_up
 from equipoise.oversampling.provenance import Synthetic
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class AMDO(ProvenanceSampler):
     """Adaptive Mahalanobis-distance-based over-sampling, for many classes and mixed types.
 
@@ -61,22 +62,9 @@ class AMDO(ProvenanceSampler):
     [181, 181]
     """
 
-    def __init__(
-        self,
-        *,
-        sampling_strategy: Strategy = "auto",
-        k_neighbors: int = 10,
-        k_same: int | None = None,
-        balance: float = 0.5,
-        on_low_quality: str = "warn",
-        random_state: RandomState = None,
-    ) -> None:
-        super().__init__(
-            sampling_strategy=sampling_strategy, on_low_quality=on_low_quality, random_state=random_state
-        )
-        self.k_neighbors = k_neighbors
-        self.k_same = k_same
-        self.balance = balance
+    k_neighbors: int = 10
+    k_same: int | None = None
+    balance: float = 0.5
 
     def _wanted_rows(self, X: FloatArray, y: npt.NDArray[Any]) -> dict[Any, int]:
         if self.sampling_strategy != "partial":

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from equipoise._core.checks import FloatArray, IntArray
-from equipoise._core.random import RandomState
 from equipoise.oversampling._neural import NeuralSampler, random_parents
-from equipoise.oversampling._strategy import Strategy
 
 if TYPE_CHECKING:
     import torch
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class AutoencoderOversampler(NeuralSampler):
     """New rows decoded from mixes of latents of one class.
 
@@ -87,46 +86,17 @@ class AutoencoderOversampler(NeuralSampler):
     2
     """
 
-    def __init__(
-        self,
-        *,
-        sampling_strategy: Strategy = "auto",
-        image_shape: Sequence[int] | None = None,
-        latent: int | None = None,
-        size: str = "small",
-        n_mixed: int = 2,
-        mixing: str = "uniform",
-        plan_params: dict[str, Any] | None = None,
-        epochs: int = 50,
-        batch_size: int = 64,
-        lr: float = 2e-3,
-        weight_decay: float = 1e-2,
-        average: float = 0.99,
-        device: str = "cpu",
-        precision: str = "32-true",
-        checkpoint: str | os.PathLike[str] | None = None,
-        on_low_quality: str = "warn",
-        random_state: RandomState = None,
-        verbose: bool | None = None,
-    ) -> None:
-        super().__init__(
-            sampling_strategy=sampling_strategy, on_low_quality=on_low_quality, random_state=random_state
-        )
-        self.image_shape = image_shape
-        self.latent = latent
-        self.size = size
-        self.n_mixed = n_mixed
-        self.mixing = mixing
-        self.plan_params = plan_params
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.lr = lr
-        self.weight_decay = weight_decay
-        self.average = average
-        self.device = device
-        self.precision = precision
-        self.checkpoint = checkpoint
-        self.verbose = verbose
+    latent: int | None = None
+    size: str = "small"
+    n_mixed: int = 2
+    mixing: str = "uniform"
+    plan_params: dict[str, Any] | None = None
+    epochs: int = 50
+    batch_size: int = 64
+    lr: float = 2e-3
+    weight_decay: float = 1e-2
+    average: float = 0.99
+    checkpoint: str | os.PathLike[str] | None = None
 
     def _train(self, inputs: torch.Tensor, targets: torch.Tensor, seed: int) -> None:
         from equipoise.networks import Autoencoder

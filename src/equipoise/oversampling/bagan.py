@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from equipoise._core.checks import FloatArray, IntArray
-from equipoise._core.random import RandomState
 from equipoise.oversampling._neural import NeuralSampler
-from equipoise.oversampling._strategy import Strategy
 
 if TYPE_CHECKING:
     import torch
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class BAGAN(NeuralSampler):
     """Data augmentation with a balancing GAN.
 
@@ -72,38 +72,13 @@ class BAGAN(NeuralSampler):
 
     _signed = True
 
-    def __init__(
-        self,
-        *,
-        sampling_strategy: Strategy = "auto",
-        image_shape: Sequence[int] | None = None,
-        latent: int = 100,
-        widths: Sequence[int] = (32, 64, 128),
-        pretrain_epochs: int = 50,
-        epochs: int = 50,
-        batch_size: int = 128,
-        lr: float = 5e-5,
-        pretrain_lr: float = 1e-3,
-        on_low_quality: str = "warn",
-        device: str = "cpu",
-        precision: str = "32-true",
-        random_state: RandomState = None,
-        verbose: bool | None = None,
-    ) -> None:
-        super().__init__(
-            sampling_strategy=sampling_strategy, on_low_quality=on_low_quality, random_state=random_state
-        )
-        self.image_shape = image_shape
-        self.latent = latent
-        self.widths = widths
-        self.pretrain_epochs = pretrain_epochs
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.lr = lr
-        self.pretrain_lr = pretrain_lr
-        self.device = device
-        self.precision = precision
-        self.verbose = verbose
+    latent: int = 100
+    widths: Sequence[int] = (32, 64, 128)
+    pretrain_epochs: int = 50
+    epochs: int = 50
+    batch_size: int = 128
+    lr: float = 5e-5
+    pretrain_lr: float = 1e-3
 
     def _train(self, inputs: torch.Tensor, targets: torch.Tensor, seed: int) -> None:
         import torch

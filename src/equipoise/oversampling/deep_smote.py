@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from equipoise._core.checks import FloatArray, IntArray, check_integer
-from equipoise._core.random import RandomState
 from equipoise.oversampling._neural import NeuralSampler
-from equipoise.oversampling._strategy import Strategy
 
 if TYPE_CHECKING:
     import torch
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class DeepSMOTE(NeuralSampler):
     """Encode, interpolate between nearest neighbors of one class, decode.
 
@@ -64,38 +64,13 @@ class DeepSMOTE(NeuralSampler):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        sampling_strategy: Strategy = "auto",
-        image_shape: Sequence[int] | None = None,
-        k_neighbors: int = 5,
-        latent: int = 300,
-        widths: Sequence[int] = (16, 32, 64, 128),
-        permute: bool = False,
-        epochs: int = 200,
-        batch_size: int = 100,
-        lr: float = 2e-4,
-        on_low_quality: str = "warn",
-        device: str = "cpu",
-        precision: str = "32-true",
-        random_state: RandomState = None,
-        verbose: bool | None = None,
-    ) -> None:
-        super().__init__(
-            sampling_strategy=sampling_strategy, on_low_quality=on_low_quality, random_state=random_state
-        )
-        self.image_shape = image_shape
-        self.k_neighbors = k_neighbors
-        self.latent = latent
-        self.widths = widths
-        self.permute = permute
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.lr = lr
-        self.device = device
-        self.precision = precision
-        self.verbose = verbose
+    k_neighbors: int = 5
+    latent: int = 300
+    widths: Sequence[int] = (16, 32, 64, 128)
+    permute: bool = False
+    epochs: int = 200
+    batch_size: int = 100
+    lr: float = 2e-4
 
     def _train(self, inputs: torch.Tensor, targets: torch.Tensor, seed: int) -> None:
         import torch

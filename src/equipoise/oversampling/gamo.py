@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from equipoise._core.checks import FloatArray, IntArray
-from equipoise._core.random import RandomState
 from equipoise.oversampling._neural import NeuralSampler
-from equipoise.oversampling._strategy import Strategy
 
 if TYPE_CHECKING:
     import torch
@@ -18,6 +16,7 @@ if TYPE_CHECKING:
 _RECORDED_PARENTS = 5
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class GAMO(NeuralSampler):
     """Generative adversarial minority oversampling.
 
@@ -71,32 +70,10 @@ class GAMO(NeuralSampler):
 
     _signed = True
 
-    def __init__(
-        self,
-        *,
-        sampling_strategy: Strategy = "auto",
-        image_shape: Sequence[int] | None = None,
-        width: int = 256,
-        epochs: int = 50,
-        batch_size: int = 32,
-        lr: float = 2e-4,
-        on_low_quality: str = "warn",
-        device: str = "cpu",
-        precision: str = "32-true",
-        random_state: RandomState = None,
-        verbose: bool | None = None,
-    ) -> None:
-        super().__init__(
-            sampling_strategy=sampling_strategy, on_low_quality=on_low_quality, random_state=random_state
-        )
-        self.image_shape = image_shape
-        self.width = width
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.lr = lr
-        self.device = device
-        self.precision = precision
-        self.verbose = verbose
+    width: int = 256
+    epochs: int = 50
+    batch_size: int = 32
+    lr: float = 2e-4
 
     def _train(self, inputs: torch.Tensor, targets: torch.Tensor, seed: int) -> None:
         from equipoise.networks.gamo import Players

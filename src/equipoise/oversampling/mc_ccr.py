@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
 from equipoise._core.checks import FloatArray, IntArray, check_choice, check_positive
-from equipoise._core.random import RandomState
 from equipoise.oversampling._base import ProvenanceSampler
 from equipoise.oversampling._multiclass import draw_opponents, from_large_to_small, unit_range
-from equipoise.oversampling._strategy import Strategy
 from equipoise.oversampling.provenance import Synthetic
 
 _BLOCK = 2**22  # distances held at once
 _GONE = -1  # the class code of a row that was removed
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class MCCCR(ProvenanceSampler):
     """Multi-class combined cleaning and resampling.
 
@@ -65,24 +64,10 @@ class MCCCR(ProvenanceSampler):
     [181, 181]
     """
 
-    def __init__(
-        self,
-        *,
-        sampling_strategy: Strategy = "auto",
-        energy: float = 0.25,
-        cleaning: str = "translate",
-        selection: str = "proportional",
-        p: float = 1.0,
-        on_low_quality: str = "warn",
-        random_state: RandomState = None,
-    ) -> None:
-        super().__init__(
-            sampling_strategy=sampling_strategy, on_low_quality=on_low_quality, random_state=random_state
-        )
-        self.energy = energy
-        self.cleaning = cleaning
-        self.selection = selection
-        self.p = p
+    energy: float = 0.25
+    cleaning: str = "translate"
+    selection: str = "proportional"
+    p: float = 1.0
 
     def _synthesize(
         self, X: FloatArray, codes: IntArray, wanted: dict[int, int], rng: np.random.Generator

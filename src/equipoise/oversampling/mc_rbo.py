@@ -14,10 +14,8 @@ from scipy.ndimage import gaussian_filter, map_coordinates, spline_filter
 from scipy.spatial.distance import cdist
 
 from equipoise._core.checks import FloatArray, IntArray, check_choice, check_integer, check_positive
-from equipoise._core.random import RandomState
 from equipoise.oversampling._base import ProvenanceSampler
 from equipoise.oversampling._multiclass import draw_opponents, from_large_to_small, unit_range
-from equipoise.oversampling._strategy import Strategy
 from equipoise.oversampling.provenance import Synthetic
 
 _REACH = 3.5  # in units of gamma: a point farther away adds less than 5e-6 to the potential of 1 of an origin
@@ -29,6 +27,7 @@ _NODES_PER_POINT = 1000  # where a table pays: one or two columns, and three of 
 _ORDERS = 64  # shared random orders of the moves, each entered anywhere: a fresh shuffle a walker costs more
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class MCRBO(ProvenanceSampler):
     """Multi-class radial-based over-sampling.
 
@@ -77,24 +76,10 @@ class MCRBO(ProvenanceSampler):
     [181, 181]
     """
 
-    def __init__(
-        self,
-        *,
-        sampling_strategy: Strategy = "auto",
-        gamma: float = 0.05,
-        step: float = 0.001,
-        n_steps: int = 500,
-        metric: str = "euclidean",
-        on_low_quality: str = "warn",
-        random_state: RandomState = None,
-    ) -> None:
-        super().__init__(
-            sampling_strategy=sampling_strategy, on_low_quality=on_low_quality, random_state=random_state
-        )
-        self.gamma = gamma
-        self.step = step
-        self.n_steps = n_steps
-        self.metric = metric
+    gamma: float = 0.05
+    step: float = 0.001
+    n_steps: int = 500
+    metric: str = "euclidean"
 
     def _synthesize(
         self, X: FloatArray, codes: IntArray, wanted: dict[int, int], rng: np.random.Generator
