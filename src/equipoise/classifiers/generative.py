@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,26 +16,12 @@ from equipoise._core.random import derive_seed, draw_seed
 from equipoise.classifiers._prediction import _NetworkClassifier
 from equipoise.classifiers.targets import Targets, check_training_data
 from equipoise.networks.generative import GenerativeNetwork
-from equipoise.training import Batch, ClassSampler, LearningRate, Outcome, TensorData, fit, make_fabric
+from equipoise.training import ClassSampler, LearningRate, TensorData, fit, make_fabric
+from equipoise.training.generators import DensityStep
 from equipoise.training.inputs import unit_preparation
 
 
-class _GenerativeStep:
-    def __init__(self) -> None:
-        self._run: Any = None
-
-    def setup(self, run: Any) -> None:
-        self._run = run
-
-    def __call__(self, model: Any, optimizer: Any, batch: Batch) -> Outcome:
-        optimizer.zero_grad()
-        with self._run.fabric.autocast():
-            loss = self._run.network.objective(batch.inputs, batch.labels())
-        self._run.fabric.backward(loss)
-        optimizer.step()
-        return Outcome(loss.detach())
-
-
+@dataclass(kw_only=True, repr=False, eq=False)
 class GenerativeClassifier(_NetworkClassifier):
     """One latent behind both the sample and its label; classes are weighed by the joint density (DGC).
 
@@ -90,38 +77,20 @@ class GenerativeClassifier(_NetworkClassifier):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        image_shape: Sequence[int] | None = None,
-        latent: int = 64,
-        widths: Sequence[int] = (32, 64),
-        n_draws: int = 10,
-        clf_weight: float = 10.0,
-        kl_weight: float = 1e-4,
-        epochs: int = 50,
-        batch_size: int = 100,
-        lr: float = 1e-3,
-        decision_prior: str | npt.ArrayLike = "train",
-        device: str = "cpu",
-        precision: str = "32-true",
-        random_state: Any = None,
-        verbose: bool | None = None,
-    ) -> None:
-        self.image_shape = image_shape
-        self.latent = latent
-        self.widths = widths
-        self.n_draws = n_draws
-        self.clf_weight = clf_weight
-        self.kl_weight = kl_weight
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.lr = lr
-        self.decision_prior = decision_prior
-        self.device = device
-        self.precision = precision
-        self.random_state = random_state
-        self.verbose = verbose
+    image_shape: Sequence[int] | None = None
+    latent: int = 64
+    widths: Sequence[int] = (32, 64)
+    n_draws: int = 10
+    clf_weight: float = 10.0
+    kl_weight: float = 1e-4
+    epochs: int = 50
+    batch_size: int = 100
+    lr: float = 1e-3
+    decision_prior: str | npt.ArrayLike = "train"
+    device: str = "cpu"
+    precision: str = "32-true"
+    random_state: Any = None
+    verbose: bool | None = None
 
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> GenerativeClassifier:
         """Train all parts together.
@@ -152,7 +121,7 @@ class GenerativeClassifier(_NetworkClassifier):
         shares = np.full(len(self.classes_), 1 / len(self.classes_))
         run = fit(
             network,
-            _GenerativeStep(),
+            DensityStep(),
             TensorData(inputs, targets.codes),
             optimizer=torch.optim.Adam(network.parameters(), lr=float(check_positive("lr", self.lr))),
             epochs=self.epochs,
