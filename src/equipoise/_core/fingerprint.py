@@ -54,7 +54,7 @@ def environment() -> dict[str, str]:
     >>> sorted(environment())[:2]
     ['cpu', 'equipoise']
     """
-    found = {"cpu": _cpu(), "python": platform.python_version()}
+    found = {"cpu": cpu_model(), "python": platform.python_version()}
     for name in _PACKAGES:
         try:
             found[name] = metadata.version(name)
@@ -63,9 +63,11 @@ def environment() -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def _cpu() -> str:
+@functools.cache
+def cpu_model() -> str:
+    """The name of the processor, as the system tells it."""
     try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
             if line.startswith("model name"):
                 return line.split(":", 1)[1].strip()
     except OSError:

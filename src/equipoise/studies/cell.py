@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from equipoise._core.fingerprint import cpu_model
 from equipoise.studies.grid import canonical_json
 from equipoise.studies.locate import loaded_folders
 
@@ -147,23 +148,9 @@ def _environment_text() -> str:
     return json.dumps(found)
 
 
-@functools.lru_cache(maxsize=1)
-def _cpu_model() -> str:
-    """The name of the processor; another one may round a trained result differently."""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-            for line in file:
-                name, _, value = line.partition(":")
-                if name.strip() == "model name":
-                    return value.strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
-
-
 def environment() -> dict[str, str]:
     """The versions and the processor that a result depends on; torch's instruction set where torch was used."""
-    found = {**json.loads(_environment_text()), "cpu": _cpu_model()}
+    found = {**json.loads(_environment_text()), "cpu": cpu_model()}
     if "torch" in sys.modules:
         found["torch_cpu_capability"] = str(sys.modules["torch"].backends.cpu.get_cpu_capability())
     return found
