@@ -19,9 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from equipoise._core.checks import FloatArray, check_choice, check_integer, check_positive
-from equipoise._core.progress import track
-from equipoise._core.random import RandomState, derive_seed, draw_seed
+from equipoise._core.checks import FloatArray, check_positive
 from equipoise.theory.diffusion.instances import (
     Decomposition,
     Model,
@@ -189,51 +187,6 @@ class LearningCurves:
         return replace(self, threshold=float(check_positive("threshold", threshold)))
 
 
-def learning_curves(
-    model: Model,
-    dimension: int = 100,
-    times: npt.ArrayLike | None = None,
-    n_instances: int = 1,
-    random_state: RandomState = None,
-    *,
-    matrices: str = "true",
-    step: float | None = DEFAULT_STEP,
-    sample_shares: npt.ArrayLike | None = None,
-    verbose: bool | None = None,
-) -> LearningCurves:
-    """Train and test errors of instances of the model; see :meth:`RandomFeatures.learning_curves`."""
-    check_integer("dimension", dimension, low=2)
-    check_integer("n_instances", n_instances, low=1)
-    check_choice("matrices", matrices, ["true", "equivalent"])
-    tau = default_times() if times is None else np.atleast_1d(check_positive("times", times)).ravel()
-    if step is not None:
-        step = float(check_positive("step", step))
-        tau = step * np.maximum(1, np.round(tau / step))  # whole numbers of steps
-    if model.features_per_dim * dimension <= dimension:
-        raise ValueError(f"features_per_dim must exceed 1 (P > N), got {model.features_per_dim:g}")
-    if model.samples_per_dim * dimension < model.mixture.n_classes:
-        raise ValueError(
-            f"samples_per_dim {model.samples_per_dim:g} leaves fewer samples than classes at "
-            f"dimension {dimension}"
-        )
-    shares = None if sample_shares is None else check_shares(sample_shares, model.mixture.n_classes)
-    seed = draw_seed(random_state)
-    seeds = [derive_seed(seed, "instance", i) for i in range(n_instances)]
-    runs = [
-        _one(model, dimension, tau, s, matrices, step, shares)
-        for s in track(seeds, "instances", verbose=verbose)
-    ]
-    return LearningCurves(
-        times=tau,
-        train_runs=np.array([train for train, _ in runs]),
-        test_runs=np.array([test for _, test in runs]),
-        weights=model.mixture.weights,
-        spread=model.spread,
-        noise_variance=model.noise_variance,
-        classes=model.mixture.classes,
-    )
-
-
 def check_shares(shares: npt.ArrayLike, n_classes: int) -> FloatArray:
     """Positive shares of the classes, scaled to sum to one."""
     known = np.atleast_1d(check_positive("shares", shares)).astype(np.float64)
@@ -242,7 +195,7 @@ def check_shares(shares: npt.ArrayLike, n_classes: int) -> FloatArray:
     return np.asarray(known / known.sum())
 
 
-def _one(
+def instance_errors(
     model: Model,
     dimension: int,
     tau: FloatArray,
@@ -251,6 +204,7 @@ def _one(
     step: float | None,
     sample_shares: FloatArray | None,
 ) -> tuple[FloatArray, FloatArray]:
+    """Train error and test error of each class at the training times, of one instance of the model."""
     instance = draw(model, dimension, seed, sample_shares)
     equivalent = matrices == "equivalent"
     decompose = equivalent_decomposition if equivalent else true_decomposition

@@ -8,12 +8,26 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from equipoise._core.checks import FloatArray, check_array, check_in_range, check_positive
-from equipoise._core.random import RandomState
+from equipoise._core.checks import (
+    FloatArray,
+    check_array,
+    check_choice,
+    check_in_range,
+    check_integer,
+    check_positive,
+)
+from equipoise._core.progress import track
+from equipoise._core.random import RandomState, derive_seed, draw_seed
 from equipoise.theory.diffusion.centroid_edges import extensive_edges
 from equipoise.theory.diffusion.centroids import solve_extensive
 from equipoise.theory.diffusion.coefficients import Activation, noise_variance, spread
-from equipoise.theory.diffusion.curves import DEFAULT_STEP, LearningCurves, check_shares, learning_curves
+from equipoise.theory.diffusion.curves import (
+    DEFAULT_STEP,
+    LearningCurves,
+    check_shares,
+    default_times,
+    instance_errors,
+)
 from equipoise.theory.diffusion.edges import AsymptoticEdges, Edges, asymptotic_edges, exact_edges
 from equipoise.theory.diffusion.limit import LimitErrors
 from equipoise.theory.diffusion.mixture import ClassMixture
@@ -269,14 +283,12 @@ class RandomFeatures:
         self._need_overparametrization()
         shares = None if sample_shares is None else check_shares(sample_shares, self.mixture.n_classes)
         errors = LimitErrors(self, shares)
+        return self._curves(tau, errors.train(tau)[None], errors.test(tau)[None])
+
+    def _curves(self, times: FloatArray, train: FloatArray, test: FloatArray) -> LearningCurves:
+        mixture = self.mixture
         return LearningCurves(
-            times=tau,
-            train_runs=errors.train(tau)[None],
-            test_runs=errors.test(tau)[None],
-            weights=self.mixture.weights,
-            spread=self.spread,
-            noise_variance=self.noise_variance,
-            classes=self.mixture.classes,
+            times, train, test, mixture.weights, self.spread, self.noise_variance, mixture.classes
         )
 
     def learning_curves(
@@ -330,14 +342,27 @@ class RandomFeatures:
         >>> bool(wide < narrow)
         True
         """
-        return learning_curves(
-            self,
-            dimension,
-            times,
-            n_instances,
-            random_state,
-            matrices=matrices,
-            step=step,
-            sample_shares=sample_shares,
-            verbose=verbose,
+        check_integer("dimension", dimension, low=2)
+        check_integer("n_instances", n_instances, low=1)
+        check_choice("matrices", matrices, ["true", "equivalent"])
+        tau = default_times() if times is None else np.atleast_1d(check_positive("times", times)).ravel()
+        if step is not None:
+            step = float(check_positive("step", step))
+            tau = step * np.maximum(1, np.round(tau / step))  # whole numbers of steps
+        self._need_overparametrization()
+        if self.samples_per_dim * dimension < self.mixture.n_classes:
+            raise ValueError(
+                f"samples_per_dim {self.samples_per_dim:g} leaves fewer samples than classes at "
+                f"dimension {dimension}"
+            )
+        shares = None if sample_shares is None else check_shares(sample_shares, self.mixture.n_classes)
+        seed = draw_seed(random_state)
+        seeds = [derive_seed(seed, "instance", i) for i in range(n_instances)]
+        train, test = zip(
+            *(
+                instance_errors(self, dimension, tau, s, matrices, step, shares)
+                for s in track(seeds, "instances", verbose=verbose)
+            ),
+            strict=True,
         )
+        return self._curves(tau, np.array(train), np.array(test))
