@@ -57,24 +57,23 @@ def _over_steps(table: pd.DataFrame, traces: Sequence[Any], y: str) -> Any:
     return figure
 
 
+def _curve(own: pd.DataFrame, column: str, code: int, name: str, value: str, **look: Any) -> Any:
+    line = {"color": color(code), "width": 2, **look.pop("line", {})}
+    hover = f"{name}, step %{{x:,}}: {value}<extra></extra>"
+    return scatter(x=own["step"], y=own[column], name=name, line=line, hovertemplate=hover, **look)
+
+
 def memorized_curves(table: pd.DataFrame, clock: Clock) -> Any:
     """Memorized fraction of each class over the steps, with bands, the threshold and the window (Fig 5a)."""
     traces = []
     for code, name in enumerate(clock.names):
         own = _of_class(table, code).dropna(subset=["fraction"])
-        x, text = own["step"], plain(name)
+        look = {
+            "mode": "lines+markers", "line": {"width": 2.5}, "marker": {"size": 6}, "customdata": own["n"],
+        }  # fmt: skip
         traces += [
-            *_shaded(x, own["low"], own["high"], _soft(code)),
-            scatter(
-                x=x,
-                y=own["fraction"],
-                name=text,
-                mode="lines+markers",
-                line={"color": color(code), "width": 2.5},
-                marker={"size": 6},
-                customdata=own["n"],
-                hovertemplate=f"{text}, step %{{x:,}}: %{{y:.0%}} of %{{customdata}} samples<extra></extra>",
-            ),
+            *_shaded(own["step"], own["low"], own["high"], _soft(code)),
+            _curve(own, "fraction", code, plain(name), "%{y:.0%} of %{customdata} samples", **look),
         ]
     figure = _over_steps(table, traces, "samples that are copies")
     figure.update_layout(legend_traceorder="normal")
@@ -100,39 +99,22 @@ def memorized_curves(table: pd.DataFrame, clock: Clock) -> Any:
 
 def error_curves(table: pd.DataFrame, names: Sequence[str]) -> Any:
     """Denoising error of each class on held-out images: falling while the class is learned."""
-    traces = []
-    for code, name in enumerate(names):
-        own, text = _of_class(table, code), plain(name)
-        traces.append(
-            scatter(
-                x=own["step"],
-                y=own["held_out_error"],
-                name=text,
-                mode="lines+markers",
-                line={"color": color(code), "width": 2},
-                marker={"size": 5},
-                hovertemplate=f"{text}, step %{{x:,}}: %{{y:.4f}}<extra></extra>",
-            )
-        )
+    look = {"mode": "lines+markers", "marker": {"size": 5}}
+    traces = [
+        _curve(_of_class(table, code), "held_out_error", code, plain(name), "%{y:.4f}", **look)
+        for code, name in enumerate(names)
+    ]
     return _over_steps(table, traces, "error on held-out images")
 
 
 def distance_curves(table: pd.DataFrame, clock: Clock) -> Any:
     """Mean distance of samples to the nearest and the second nearest training image (Fig 11, below)."""
-    traces = []
-    for code, name in enumerate(clock.names):
-        own, text = _of_class(table, code), plain(name)
-        for column, dash in (("nearest", "solid"), ("second", "dash")):
-            traces.append(
-                scatter(
-                    x=own["step"],
-                    y=own[column],
-                    name=f"{text}, {column}",
-                    mode="lines",
-                    line={"color": color(code), "width": 2, "dash": dash},
-                    hovertemplate=f"{text}, {column}, step %{{x:,}}: %{{y:.3g}}<extra></extra>",
-                )
-            )
+    traces = [
+        _curve(own, column, code, f"{plain(name)}, {column}", "%{y:.3g}", mode="lines", line={"dash": dash})
+        for code, name in enumerate(clock.names)
+        for own in [_of_class(table, code)]
+        for column, dash in (("nearest", "solid"), ("second", "dash"))
+    ]
     figure = _over_steps(table, traces, "mean distance")
     figure.update_yaxes(type="log")
     return figure
