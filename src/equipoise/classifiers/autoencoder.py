@@ -258,7 +258,7 @@ class AutoencoderClassifier(_NetworkClassifier):
             stopping = self.early_stopping
             wanted.append(Validation(held_out))
             wanted.append(
-                _fresh(stopping)
+                copy.deepcopy(stopping)
                 if isinstance(stopping, EarlyStopping)
                 else EarlyStopping("val_balanced_accuracy")
             )
@@ -308,8 +308,3 @@ class AutoencoderClassifier(_NetworkClassifier):
         from equipoise.classifiers.latent_report import latent_report
 
         return latent_report(self, X, y, random_state=random_state)
-
-
-def _fresh(stopping: EarlyStopping) -> EarlyStopping:
-    """A fresh copy: a callback of one fit must not know another's best."""
-    return EarlyStopping(stopping.monitor, stopping.patience, stopping.min_delta, stopping.restore_best)

@@ -57,11 +57,6 @@ class TableCodec:
         spread = float(np.median(numbers)) if numbers else 1.0
         self._category_scale = (spread or 1.0) / np.sqrt(2)
 
-    @property
-    def n_encoded(self) -> int:
-        """The number of columns of an encoded table."""
-        return sum(column.width for column in self._columns)
-
     def encode(self, table: pd.DataFrame) -> FloatArray:
         """The table's rows as numbers.
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -365,10 +365,8 @@ class BilevelStep:
 
     # Precision
 
-    @contextlib.contextmanager
-    def _autocast(self) -> Iterator[None]:
-        with contextlib.nullcontext() if self._run is None else self._run.fabric.autocast():
-            yield
+    def _autocast(self) -> Any:
+        return contextlib.nullcontext() if self._run is None else self._run.fabric.autocast()
 
     def _cast(self, inputs: Tensor, network: nn.Module) -> Tensor:
         """In true half or double precision the weights say what the inputs are."""

@@ -114,11 +114,6 @@ class LearningCurves:
         return 1 / self.spread[:, None] ** 2 + (self.test_per_class - 1) / self.noise_variance
 
     @property
-    def score_error_per_class_spread(self) -> FloatArray:
-        """The standard deviation of each class's score error over instances."""
-        return self.test_per_class_spread / self.noise_variance
-
-    @property
     def generalization_time(self) -> FloatArray:
         """τ_g⁽ᶜ⁾, where each class's mean test error is lowest (Eq 15)."""
         return minimum_times(self.times, self.test_per_class)

@@ -74,16 +74,17 @@ class Reweighting:
     @property
     def gain(self) -> tuple[float, float]:
         """The ratio of the times that were to be equal, before and after."""
-        if self.quantity == "generalization":
-            return self.ratio(self.generalization_before), self.ratio(self.generalization_after)
-        return self.ratio(self.memorization_before), self.ratio(self.memorization_after)
+        return self._ratios(self.quantity == "generalization")
 
     @property
     def cost(self) -> tuple[float, float]:
         """The ratio of the other times, before and after."""
-        if self.quantity == "generalization":
-            return self.ratio(self.memorization_before), self.ratio(self.memorization_after)
-        return self.ratio(self.generalization_before), self.ratio(self.generalization_after)
+        return self._ratios(self.quantity != "generalization")
+
+    def _ratios(self, generalization: bool) -> tuple[float, float]:
+        if generalization:
+            return self.ratio(self.generalization_before), self.ratio(self.generalization_after)
+        return self.ratio(self.memorization_before), self.ratio(self.memorization_after)
 
 
 def equalizing_weights(
