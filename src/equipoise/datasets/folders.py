@@ -17,10 +17,15 @@ _LARGEST_SIDE = 32  # pixels a side that tables of pixels are made with
 
 def image_files(folder: Path) -> list[Path]:
     """All images below ``folder``, in the order of their paths."""
-    found = [f for f in sorted(folder.rglob("*")) if f.suffix.lower() in SUFFIXES and f.is_file()]
+    found = pictures_in(folder)
     if not found:
         raise ValueError(f"{folder} has no images ({', '.join(sorted(SUFFIXES))})")
     return found
+
+
+def pictures_in(folder: Path) -> list[Path]:
+    """The same, or none."""
+    return [f for f in sorted(folder.rglob("*")) if f.suffix.lower() in SUFFIXES and f.is_file()]
 
 
 def open_image(path: Path) -> Any:
@@ -68,7 +73,7 @@ def read_images(
 def read_image_folder(folder: Path, positive: Any = None, side: int | None = None) -> DataTable:
     """Images under ``folder/CLASS/…`` as a table. The size is that of the first image, at most 32 a side."""
     classes = sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
-    files = [(c.name, f) for c in classes for f in sorted(c.rglob("*")) if f.suffix.lower() in SUFFIXES]
+    files = [(c.name, f) for c in classes for f in pictures_in(c)]
     if not files:
         raise ValueError(
             f"{folder} must hold one folder of images for each class; no sub-folder has an image"

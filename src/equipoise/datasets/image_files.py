@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from equipoise._core.checks import IntArray, check_integer
-from equipoise.datasets.folders import SUFFIXES
+from equipoise.datasets.folders import pictures_in, pillow_image
 from equipoise.datasets.home import PathLike
 
 
@@ -79,17 +79,11 @@ class ImageFiles:
         return out
 
     def _decode(self, path: str) -> npt.NDArray[np.uint8] | None:
+        pillow, mode, shape = pillow_image(), "RGB" if self.color else "L", (self.side, self.side)
         try:
-            from PIL import Image
-        except ImportError as error:
-            raise ImportError("images need Pillow: pip install 'equipoise[report]'") from error
-        try:
-            with Image.open(path) as opened:
-                opened.draft(
-                    "RGB" if self.color else "L", (self.side, self.side)
-                )  # JPEG: decode small at once
-                picture = opened.convert("RGB" if self.color else "L")
-                scaled = picture.resize((self.side, self.side), Image.Resampling.BILINEAR)
+            with pillow.open(path) as opened:
+                opened.draft(mode, shape)  # JPEG: decode small at once
+                scaled = opened.convert(mode).resize(shape, pillow.Resampling.BILINEAR)
         except Exception as error:  # Pillow's decoders raise many kinds
             message = f"{path} is not a readable picture and is taken as black: {error}"
             warnings.warn(message, UserWarning, stacklevel=3)
@@ -139,7 +133,10 @@ def find_image_files(
     place = Path(source)
     if place.is_dir():
         named = [
-            (part.name, file) for part in sorted(place.iterdir()) if part.is_dir() for file in _pictures(part)
+            (part.name, file)
+            for part in sorted(place.iterdir())
+            if part.is_dir()
+            for file in pictures_in(part)
         ]
         if not named:
             raise ValueError(
@@ -188,10 +185,6 @@ def _annotated(place: Path) -> tuple[list[str], npt.NDArray[Any]]:
         raise ValueError(f"{place} must label at least one image, got none")
     labels = np.array([names.get(category, category) for _, category in marks], dtype=object)
     return [images[image] for image, _ in marks], labels
-
-
-def _pictures(folder: Path) -> list[Path]:
-    return [file for file in sorted(folder.rglob("*")) if file.suffix.lower() in SUFFIXES and file.is_file()]
 
 
 def evenly_spaced(total: int, most: int) -> IntArray:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from equipoise._core.checks import IntArray, check_integer
 from equipoise._core.random import derive_seed
-from equipoise.datasets.folders import SUFFIXES, open_image, pillow_image
+from equipoise.datasets.folders import open_image, pictures_in, pillow_image
 from equipoise.datasets.home import PathLike, load_npz
 from equipoise.datasets.idx import read_idx
 
@@ -130,13 +130,9 @@ def read_labeled_images(
     else:
         found = _read_arrays(source, labels)
         found = limited(chosen(found, wanted), limit, seed)
-        found = replace(found, images=_as_pixels(found.images, str(source)))
-        if size is not None and found.shape[1:] != (size, size):
-            found = replace(found, images=_scaled(found.images, size))
+        found = replace(found, images=_as_pixels(found.images, str(source), size))
     if isinstance(classes, Mapping):
         found = replace(found, classes=_renamed(found.classes, classes))
-    if not np.isfinite(found.images).all():
-        raise ValueError(f"{source} holds pixels that are not finite numbers")
     return _in_order(found)
 
 
@@ -163,7 +159,7 @@ def read_images(path: PathLike, *, size: int | None = None) -> Pixels:
     if not source.exists():
         raise FileNotFoundError(f"no such file or folder: {source}")
     if source.is_dir():
-        files = [file for file in sorted(source.rglob("*")) if file.suffix.lower() in SUFFIXES]
+        files = pictures_in(source)
         if not files:
             raise ValueError(f"{source} holds no images")
         return _read_files(files, size)
@@ -173,10 +169,7 @@ def read_images(path: PathLike, *, size: int | None = None) -> Pixels:
         raise ValueError(f"{source} must hold images 'X', it has {', '.join(map(repr, arrays))}")
     if len(arrays[name]) == 0:
         raise ValueError(f"{source} holds no images")
-    images = _as_pixels(arrays[name], str(source))
-    if not np.isfinite(images).all():
-        raise ValueError(f"{source} holds pixels that are not finite numbers")
-    return images if size is None or images.shape[2:] == (size, size) else _scaled(images, size)
+    return _as_pixels(arrays[name], str(source), size)
 
 
 def chosen(data: LabeledImages, wanted: Sequence[str] | None) -> LabeledImages:
@@ -298,7 +291,7 @@ def _read_npz(source: Path) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     raise ValueError(f"{source} must hold images 'X' and labels 'y', it has {have}")
 
 
-def _as_pixels(raw: npt.NDArray[Any], where: str) -> Pixels:
+def _as_pixels(raw: npt.NDArray[Any], where: str, size: int | None = None) -> Pixels:
     """Any usual layout as (n, channels, height, width); bytes become fractions of 255."""
     if raw.dtype.kind not in "biuf":
         raise ValueError(f"{where}: images must be numbers, got {raw.dtype}")
@@ -315,7 +308,10 @@ def _as_pixels(raw: npt.NDArray[Any], where: str) -> Pixels:
             f"(n, height, width, 1 or 3), got shape {raw.shape}"
         )
     scale = 255 if raw.dtype == np.uint8 else 1
-    return np.ascontiguousarray(raw, dtype=np.float32) / np.float32(scale)
+    images = np.ascontiguousarray(raw, dtype=np.float32) / np.float32(scale)
+    if not np.isfinite(images).all():
+        raise ValueError(f"{where} holds pixels that are not finite numbers")
+    return images if size is None or images.shape[2:] == (size, size) else _scaled(images, size)
 
 
 def _scaled(images: Pixels, size: int) -> Pixels:
@@ -337,9 +333,7 @@ def _read_folder(
     groups = sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
     if not groups:
         raise ValueError(f"{folder} must hold one folder of images a class, or a pair of idx files")
-    files = {
-        group.name: [f for f in sorted(group.rglob("*")) if f.suffix.lower() in SUFFIXES] for group in groups
-    }
+    files = {group.name: pictures_in(group) for group in groups}
     if wanted is None:
         empty = [name for name, own in files.items() if not own]
         if empty:
