@@ -7,26 +7,11 @@ import itertools
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from concurrent.futures.process import BrokenProcessPool
-from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from equipoise._core.checks import check_integer
 from equipoise._core.cluster import EngineError, cluster_address, connect, distributed
 from equipoise.studies.cell import CellOutcome, CellTask, died, run_task
-
-
-class Engine(Protocol):
-    """Takes tasks one by one as it has room for them, and yields outcomes as they come."""
-
-    workers: int
-
-    def run(self, tasks: Iterator[CellTask]) -> Iterator[CellOutcome]: ...
-
-    def __enter__(self) -> Engine: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
 
 
 def make_engine(name: str = "local", jobs: int | None = None) -> Engine:
@@ -80,7 +65,7 @@ class LocalEngine(contextlib.AbstractContextManager["LocalEngine"]):
         return None
 
 
-class DaskEngine:
+class DaskEngine(contextlib.AbstractContextManager["DaskEngine"]):
     """A Dask cluster by its scheduler's address.
 
     A worker process runs one cell at a time, so give each worker one thread (``--nthreads 1``).
@@ -125,8 +110,9 @@ class DaskEngine:
             "its workers need the same Equipoise as this machine"
         ) from error
 
-    def __enter__(self) -> DaskEngine:
-        return self
-
     def __exit__(self, *problem: object) -> None:
         self._client.close()
+
+
+Engine: TypeAlias = "LocalEngine | DaskEngine"
+"""Takes tasks one by one as it has room for them, and yields outcomes as they come."""
