@@ -161,11 +161,12 @@ class AutoencoderStep:
     The run's optimizer must be the one of encoder and classifier; the others are made here.
     """
 
+    _run: Run
+
     def __init__(self, plan: Plan, sampler: GroupSampler) -> None:
         self.plan, self.sampler = plan, sampler
         self.updates, self.mae = 0, torch.zeros(())
         self._optimizers: dict[str, torch.optim.Optimizer] = {}
-        self._run: Run | None = None
 
     def setup(self, run: Run) -> None:
         net, plan = self._network(run), self.plan
@@ -190,12 +191,10 @@ class AutoencoderStep:
         return net
 
     def __call__(self, model: Any, optimizer: Any, batch: Batch) -> Outcome:
-        assert self._run is not None
         with self._run.fabric.autocast():
             return self._update(optimizer, batch)
 
     def _update(self, optimizer: Any, batch: Batch) -> Outcome:
-        assert self._run is not None
         net, plan = self._network(self._run), self.plan
         labels = batch.labels()
         optimizer.zero_grad()
@@ -250,14 +249,11 @@ class AutoencoderStep:
         """Whether the mixes of each label are classified."""
         if self.plan.mixed_classes == "all":
             return torch.ones_like(labels)
-        assert self._run is not None
-        assert self._run.data.targets is not None
-        counts = self._run.data.targets.bincount()
+        counts = self._run.data.labels().bincount()
         return (counts < counts.max())[labels].to(labels)
 
     def _images(self, batch: Batch) -> Tensor:
         """What is to be reconstructed: the batch as the encoder saw it, or as it was before."""
-        assert self._run is not None
         return self._run.data.inputs[batch.index] if self.plan.clean_targets else batch.inputs
 
     def _reconstruct(self, net: Autoencoder, z: Tensor, x: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
@@ -329,10 +325,8 @@ class AutoencoderStep:
         self, net: Autoencoder, some: int, generator: torch.Generator
     ) -> tuple[Tensor, Tensor, Tensor]:
         run = self._run
-        assert run is not None
-        assert run.data.targets is not None
         rows = self.sampler.draw(1, generator)[:some].to(run.fabric.device)
-        x, labels = run.data.inputs[rows], run.data.targets[rows]
+        x, labels = run.data.inputs[rows], run.data.labels()[rows]
         if run.augment is not None:
             x = run.augment(x, generator)
         net.encoder.eval()
@@ -348,7 +342,7 @@ class AutoencoderStep:
 
     @property
     def _adaptive(self) -> AdaptiveAugmentation | None:
-        augment = None if self._run is None else self._run.augment
+        augment = self._run.augment
         return augment if isinstance(augment, AdaptiveAugmentation) else None
 
     def _update_critic(
