@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from equipoise.oversampling import AMDO, MCCCR, MCRBO, LowQualityError, LowQualityWarning
 from equipoise.oversampling._codec import TableCodec
 from equipoise.oversampling._multiclass import draw_opponents, from_large_to_small
-from equipoise.oversampling.gate import Thresholds, assess, expected_coverage
+from equipoise.oversampling.gate import assess, expected_coverage
 from equipoise.oversampling.mc_ccr import _fill, _radii
 from equipoise.oversampling.mc_rbo import _Table
 from equipoise.theory.anomaly import advise_training
@@ -326,17 +326,14 @@ def test_rbo_walks_as_one_that_sees_all_points_would(monkeypatch):
 
 def test_expected_coverage_is_what_own_draws_cover():
     rng = np.random.default_rng(0)
-    found = [
-        assess(rng.normal(size=(60, 2)), rng.normal(size=(40, 2)), "c", Thresholds(), rng).coverage
-        for _ in range(60)
-    ]
+    found = [assess(rng.normal(size=(60, 2)), rng.normal(size=(40, 2)), "c", rng).coverage for _ in range(60)]
     assert np.mean(found) == pytest.approx(expected_coverage(60, 40), abs=4 * np.std(found) / np.sqrt(60))
 
 
 def test_gate_tells_good_rows_from_copies_strangers_and_bunches():
     rng = np.random.default_rng(0)
     real = rng.normal(size=(200, 3))
-    look = lambda made: assess(real, made, "c", Thresholds(), rng)  # noqa: E731
+    look = lambda made: assess(real, made, "c", rng)  # noqa: E731
     assert look(rng.normal(size=(200, 3))).reason == ""
     assert "copies" in look(real).reason
     assert "outside" in look(rng.normal(size=(200, 3)) + 9).reason

@@ -54,6 +54,25 @@ class NeuralSampler(ProvenanceSampler):
                 parts.append(Synthetic(rows, np.full(count, code), parents, weights))
         return Synthetic.concatenate(parts, X.shape[1])
 
+    def _fit(
+        self,
+        network: torch.nn.Module,
+        step: Any,
+        data: tuple[torch.Tensor, torch.Tensor],
+        *,
+        lr: float | None = None,
+        **settings: Any,
+    ) -> list[dict[str, float]]:
+        import torch
+
+        from equipoise.training import TensorData, fit
+
+        adam = None if lr is None else torch.optim.Adam(network.parameters(), lr=lr)
+        settings |= {"fabric": self._fabric(), "verbose": self.verbose}
+        run = fit(network, step, TensorData(*data), optimizer=adam, **settings)
+        network.cpu().eval()
+        return run.history
+
     def _fabric(self) -> Any:
         from equipoise.training import make_fabric
 

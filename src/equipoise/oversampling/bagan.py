@@ -81,39 +81,20 @@ class BAGAN(NeuralSampler):
     pretrain_lr: float = 1e-3
 
     def _train(self, inputs: torch.Tensor, targets: torch.Tensor, seed: int) -> None:
-        import torch
-
         from equipoise.networks.bagan import BalancingGAN, ClassGaussians
         from equipoise.networks.encoders import EncoderDecoder, encode
-        from equipoise.training import TensorData, fit
         from equipoise.training.generators import BAGANStep, ReconstructionStep
 
         pair = EncoderDecoder(tuple(inputs.shape[1:]), self.latent, self.widths, "tanh")
-        size = max(2, self.batch_size)
-        first = fit(
-            pair,
-            ReconstructionStep(),
-            TensorData(inputs, targets),
-            optimizer=torch.optim.Adam(pair.parameters(), lr=self.pretrain_lr),
-            epochs=self.pretrain_epochs,
-            batch_size=size,
-            seed=seed,
-            fabric=self._fabric(),
-            verbose=self.verbose,
+        data, settings = (inputs, targets), {"batch_size": max(2, self.batch_size), "seed": seed}
+        first = self._fit(
+            pair, ReconstructionStep(), data, lr=self.pretrain_lr, epochs=self.pretrain_epochs, **settings
         )
-        self.gaussians_ = ClassGaussians(encode(pair.cpu().encoder, inputs), targets)
+        self.gaussians_ = ClassGaussians(encode(pair.encoder, inputs), targets)
         network = BalancingGAN(pair.train(), int(targets.max()) + 1)
-        run = fit(
-            network,
-            BAGANStep(self.gaussians_.draw, self.lr),
-            TensorData(inputs, targets),
-            epochs=self.epochs,
-            batch_size=size,
-            seed=seed,
-            fabric=self._fabric(),
-            verbose=self.verbose,
-        )
-        self.network_, self.history_ = network.cpu().eval(), [*first.history, *run.history]
+        step = BAGANStep(self.gaussians_.draw, self.lr)
+        self.history_ = [*first, *self._fit(network, step, data, epochs=self.epochs, **settings)]
+        self.network_ = network
 
     def _make(
         self, inputs: torch.Tensor, members: IntArray, code: int, count: int, rng: np.random.Generator

@@ -73,25 +73,15 @@ class DeepSMOTE(NeuralSampler):
     lr: float = 2e-4
 
     def _train(self, inputs: torch.Tensor, targets: torch.Tensor, seed: int) -> None:
-        import torch
-
         from equipoise.networks.encoders import EncoderDecoder
-        from equipoise.training import TensorData, fit
         from equipoise.training.generators import DeepSMOTEStep
 
         network = EncoderDecoder(tuple(inputs.shape[1:]), self.latent, self.widths, "sigmoid")
-        run = fit(
-            network,
-            DeepSMOTEStep(targets, self.permute),
-            TensorData(inputs, targets),
-            optimizer=torch.optim.Adam(network.parameters(), lr=self.lr),
-            epochs=self.epochs,
-            batch_size=self.batch_size,
-            seed=seed,
-            fabric=self._fabric(),
-            verbose=self.verbose,
+        step, settings = DeepSMOTEStep(targets, self.permute), {"epochs": self.epochs, "seed": seed}
+        self.history_ = self._fit(
+            network, step, (inputs, targets), lr=self.lr, batch_size=self.batch_size, **settings
         )
-        self.network_, self.history_ = network.cpu().eval(), run.history
+        self.network_ = network
 
     def _make(
         self, inputs: torch.Tensor, members: IntArray, code: int, count: int, rng: np.random.Generator

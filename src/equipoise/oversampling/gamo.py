@@ -77,23 +77,16 @@ class GAMO(NeuralSampler):
 
     def _train(self, inputs: torch.Tensor, targets: torch.Tensor, seed: int) -> None:
         from equipoise.networks.gamo import Players
-        from equipoise.training import TensorData, fit
         from equipoise.training.generators import GAMOStep
 
         flat = inputs.flatten(1)
         points = [flat[targets == code] for code in range(int(targets.max()) + 1)]
         network = Players(points, self.width)
-        run = fit(
-            network,
-            GAMOStep(targets.bincount(), self.lr),
-            TensorData(flat, targets),
-            epochs=self.epochs,
-            batch_size=max(2, self.batch_size),
-            seed=seed,
-            fabric=self._fabric(),
-            verbose=self.verbose,
+        step, size = GAMOStep(targets.bincount(), self.lr), max(2, self.batch_size)
+        self.history_ = self._fit(
+            network, step, (flat, targets), epochs=self.epochs, batch_size=size, seed=seed
         )
-        self.network_, self.history_ = network.cpu().eval(), run.history
+        self.network_ = network
 
     def _make(
         self, inputs: torch.Tensor, members: IntArray, code: int, count: int, rng: np.random.Generator

@@ -19,6 +19,8 @@ from equipoise.oversampling.provenance import Synthetic
 _K_NEIGHBORS = 5
 _LARGEST_SAMPLE = 2000  # rows a class that the gate looks at; more tell nothing new and cost quadratically
 _SMALLEST_CLASS = 2 * _K_NEIGHBORS
+_LOW = 0.3  # density and relative coverage are 1 for rows of the class's own distribution
+_MOST_COPIES = 0.5
 
 
 class LowQualityWarning(UserWarning):
@@ -27,15 +29,6 @@ class LowQualityWarning(UserWarning):
 
 class LowQualityError(ValueError):
     """Synthetic rows that do not resemble their class, where the caller asked to stop then."""
-
-
-@dataclass(frozen=True)
-class Thresholds:
-    """What counts as low: density is 1 and relative coverage is 1 for rows of the class's own distribution."""
-
-    density: float = 0.3
-    relative_coverage: float = 0.3
-    copies: float = 0.5
 
 
 @dataclass(frozen=True)
@@ -71,9 +64,7 @@ def expected_coverage(n_real: int, n_synthetic: int, k: int = _K_NEIGHBORS) -> f
     return float(1 - np.prod((n_real - 1 - i) / (n_real + n_synthetic - 1 - i)))
 
 
-def assess(
-    real: FloatArray, made: FloatArray, label: Any, thresholds: Thresholds, rng: np.random.Generator
-) -> ClassQuality:
+def assess(real: FloatArray, made: FloatArray, label: Any, rng: np.random.Generator) -> ClassQuality:
     """Measure one class, on at most 2,000 rows of each kind, in units of the real rows' spread."""
     counts = len(real), len(made)
     nan = float("nan")
@@ -92,13 +83,11 @@ def assess(
     nearest = search.kneighbors(made)[0][:, 0] / unit
     copies = float((nearest < 0.05).mean())
     reasons = []
-    if dense < thresholds.density:
-        reasons.append(f"density {dense:.2f} < {thresholds.density}: rows lie outside the class")
-    if relative < thresholds.relative_coverage:
-        reasons.append(
-            f"relative coverage {relative:.2f} < {thresholds.relative_coverage}: rows bunch together"
-        )
-    if copies > thresholds.copies:
+    if dense < _LOW:
+        reasons.append(f"density {dense:.2f} < {_LOW}: rows lie outside the class")
+    if relative < _LOW:
+        reasons.append(f"relative coverage {relative:.2f} < {_LOW}: rows bunch together")
+    if copies > _MOST_COPIES:
         reasons.append(f"{copies:.0%} of the rows are near copies of real ones")
     return ClassQuality(
         label, *counts, dense, covered, relative, float(np.median(nearest)), copies, "; ".join(reasons)
@@ -116,18 +105,15 @@ def pass_gate(
     made: Synthetic,
     *,
     on_low_quality: str,
-    thresholds: Thresholds | None = None,
-    random_state: int = 0,
 ) -> tuple[Synthetic, pd.DataFrame]:
     """Assess every class and do what ``on_low_quality`` says.
 
     ``"warn"`` keeps the rows, ``"skip"`` drops the rows of the classes that fail, ``"raise"`` stops.
     Returns what is kept and one line per class.
     """
-    rng = as_generator(random_state)
-    limits = thresholds or Thresholds()
+    rng = as_generator(0)
     verdicts = [
-        assess(X[codes == code], made.rows[made.codes == code], classes[code], limits, rng)
+        assess(X[codes == code], made.rows[made.codes == code], classes[code], rng)
         for code in np.unique(made.codes)
     ]
     table = pd.DataFrame([asdict(verdict) for verdict in verdicts])

@@ -38,7 +38,7 @@ class Synthetic:
         )
 
     @staticmethod
-    def concatenate(parts: list[Synthetic], n_columns: int, moved: FloatArray | None = None) -> Synthetic:
+    def concatenate(parts: list[Synthetic], n_columns: int) -> Synthetic:
         """Join per-class parts, padding the lists of parents to one width."""
         width = max((part.parents.shape[1] for part in parts), default=1)
         total = sum(len(part.rows) for part in parts)
@@ -47,7 +47,6 @@ class Synthetic:
             np.zeros(total, dtype=np.int64),
             np.full((total, width), -1, dtype=np.int64),
             np.zeros((total, width)),
-            moved,
         )
         start = 0
         for part in parts:
