@@ -56,7 +56,7 @@ class RunSummary:
         return self.data.images[~held]
 
 
-def summarize_run(folder: RunFolder, *, n_bootstrap: int = 10, verbose: bool | None = None) -> RunSummary:
+def summarize_run(folder: RunFolder) -> RunSummary:
     """Read a run's clock and ask the theory."""
     data, table = folder.images(), folder.table()
     clocks = {threshold: read_clock(table, folder.names, threshold=threshold) for threshold in THRESHOLDS}
@@ -64,13 +64,8 @@ def summarize_run(folder: RunFolder, *, n_bootstrap: int = 10, verbose: bool | N
     if len(folder.names) > 1:
         try:
             mixture = describe(data)
-            predicted = predict(
-                data,
-                folder.settings["class_shares"],
-                n_bootstrap=n_bootstrap,
-                seed=folder.settings["seed"],
-                verbose=verbose,
-            )
+            settings = folder.settings
+            predicted = predict(data, settings["class_shares"], n_bootstrap=10, seed=settings["seed"])
         except ValueError as error:  # such as a class whose images are all the same
             why_not = str(error)
     else:

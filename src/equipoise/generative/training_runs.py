@@ -83,7 +83,6 @@ def start_run(
     equalize: str | None = None,
     equalize_by: str | Path | None = None,
     tell: Tell = print,
-    verbose: bool | None = None,
 ) -> RunFolder:
     """Begin a run in a new folder and train it to the end.
 
@@ -120,7 +119,7 @@ def start_run(
         settings["class_shares"] = _evened(RunFolder.open(equalize_by), data).tolist()
         tell(f"Drawn to even out that run: {shares_in_words(data.classes, settings['class_shares'])}.")
     folder = RunFolder.create(out, record, data)
-    return _train(folder, data, tell, verbose)
+    return _train(folder, data, tell)
 
 
 def _evened(earlier: RunFolder, data: LabeledImages) -> FloatArray:
@@ -145,7 +144,6 @@ def resume_run(
     source: str | Path | None = None,
     *,
     tell: Tell = print,
-    verbose: bool | None = None,
 ) -> RunFolder:
     """Go on with a run to the same bits. ``steps`` may grow, device and processes change; ``source`` is checked."""
     folder = RunFolder.open(out)
@@ -164,7 +162,7 @@ def resume_run(
     changed = {key: options[key] for key in _MAY_CHANGE if options.get(key) is not None}
     if any(folder.settings.get(key) != value for key, value in changed.items()):
         folder.update(settings={**folder.settings, **changed})
-    return _train(folder, data, tell, verbose)
+    return _train(folder, data, tell)
 
 
 def look_again(
@@ -175,7 +173,6 @@ def look_again(
     stride: int | str | None = "same",
     second: str | None = None,
     tell: Tell = print,
-    verbose: bool | None = None,
 ) -> RunFolder:
     """Look again at every checkpoint, with other samples, all reverse steps, or another second neighbor.
 
@@ -197,7 +194,7 @@ def look_again(
     if due:
         watch = model.new_monitor(*_xy(data))
         how["accuracy"] = getattr(model, "assigner_accuracy_", None)
-    for step in track(due, "looking", verbose=verbose):
+    for step in track(due, "looking"):
         network = folder.load(step).network_
         look = watch.examine(network, derive_seed(settings["seed"], "monitor again", step))
         folder.keep(step, look, model, how)
@@ -291,17 +288,11 @@ def _seen(folder: RunFolder, step: int, how: Mapping[str, Any]) -> bool:
     return all(was.get(key) == value for key, value in how.items())
 
 
-def _train(folder: RunFolder, data: LabeledImages, tell: Tell, verbose: bool | None) -> RunFolder:
+def _train(folder: RunFolder, data: LabeledImages, tell: Tell) -> RunFolder:
     settings = folder.settings
     looks = look_steps(settings["steps"], settings["looks_per_decade"])
     teller = _Teller(folder, looks, tell)
-    model = _model(
-        settings,
-        checkpoint=folder.state,
-        looks=looks,
-        keep=teller,
-        verbose=verbose,
-    )
+    model = _model(settings, checkpoint=folder.state, looks=looks, keep=teller)
     teller.model = model
     try:
         model.fit(*_xy(data))
