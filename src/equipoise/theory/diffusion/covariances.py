@@ -26,10 +26,16 @@ from equipoise.theory.diffusion.coefficients import Activation
 from equipoise.theory.diffusion.edges import Edges
 from equipoise.theory.diffusion.gap import gap_edges
 from equipoise.theory.diffusion.mixture import ClassMixture
-from equipoise.theory.diffusion.spectrum import CenteredModel, ComplexArray, Spectrum, assemble
+from equipoise.theory.diffusion.spectrum import (
+    TOLERANCE,
+    CenteredModel,
+    ComplexArray,
+    Spectrum,
+    assemble,
+    descend,
+)
 
-_FAR, _NEAR, _PER_DECADE = 100.0, 1e-9, 3  # of the continuation in Im z
-_STEPS, _TOLERANCE, _LOOSE = 60, 1e-11, 1e-6
+_NEAR, _LOOSE, _STEPS = 1e-9, 1e-6, 60  # of the continuation in Im z
 
 
 class DiagonalFeatures:
@@ -143,36 +149,18 @@ class DiagonalFeatures:
         self, x: FloatArray | ComplexArray
     ) -> tuple[ComplexArray, ComplexArray, npt.NDArray[np.object_]]:
         """g and ⟨w⟩ at x = λ − ς, followed from far above the real axis."""
-        unknown = np.repeat((-1 / (x + 1j * _FAR))[:, None], 1 + len(self.profile), axis=1)
-        stations = np.geomspace(_FAR, _NEAR, 1 + int(_PER_DECADE * np.log10(_FAR / _NEAR)))
-        error = np.full(x.shape, np.inf)
+        unknown, error = descend(self._step, x, 1 + len(self.profile), _NEAR, _LOOSE, _STEPS)
         with np.errstate(all="ignore"):
-            for station in (*stations, 0.0):
-                last = station == 0.0
-                error = self._relax(x + 1j * station, unknown, _TOLERANCE if last else _LOOSE)
             mean = self._residual(np.asarray(x, dtype=np.complex128), unknown)[2]
         status = np.full(x.shape, Status.CONVERGED, dtype=object)
-        status[~(error < _TOLERANCE)] = Status.MAX_STEPS
+        status[~(error < TOLERANCE)] = Status.MAX_STEPS
         status[~np.isfinite(mean) | (unknown[:, 0].imag < -1e-7 * np.abs(unknown[:, 0]))] = Status.DIVERGED
         return unknown[:, 0], mean, status
 
-    def _relax(self, z: ComplexArray, unknown: ComplexArray, tolerance: float) -> FloatArray:
-        """Newton in place on the points that still move; no step leaves the upper half plane."""
-        error = np.full(z.shape, np.inf)
-        active = np.arange(len(z))
-        for _ in range(_STEPS):
-            now = unknown[active]
-            value, slope, _ = self._residual(z[active], now)
-            move = np.linalg.solve(slope, value[..., None])[..., 0]
-            size = np.abs(move / now).max(axis=1)
-            new = now - np.minimum(1.0, 0.7 / np.maximum(size, 1e-300))[:, None] * move
-            below = (z[active].imag > 0)[:, None] & (new.imag <= 0)
-            unknown[active] = np.where(below, new.real + 0.3j * now.imag, new)
-            error[active] = size
-            active = active[~(size < tolerance)]
-            if active.size == 0:
-                break
-        return error
+    def _step(self, z: ComplexArray, now: ComplexArray) -> tuple[ComplexArray, FloatArray]:
+        value, slope, _ = self._residual(z, now)
+        move = np.linalg.solve(slope, value[..., None])[..., 0]
+        return move, np.abs(move / now).max(axis=1)
 
     def _residual(self, x: ComplexArray, unknown: ComplexArray) -> tuple[ComplexArray, ComplexArray, Any]:
         """The equations for g and ⟨d_c w⟩, their Jacobian, and ⟨w⟩."""

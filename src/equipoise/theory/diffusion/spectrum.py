@@ -9,7 +9,9 @@ equations are solved in that variable: the delta peak at ς and the bulk next to
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,11 +23,12 @@ from equipoise.theory.diffusion.coefficients import Activation, coefficients, no
 from equipoise.theory.diffusion.mixture import ClassMixture
 
 ComplexArray = npt.NDArray[np.complex128]
+NewtonStep = Callable[[ComplexArray, ComplexArray], tuple[ComplexArray, FloatArray]]
 
 _FAR, _NEAR = 100.0, 1e-9  # of the continuation in Im z; the latter in units of the nearest point to the peak
 _PER_DECADE = 3
 _NEWTON_STEPS = 40
-_TOLERANCE = 1e-11
+TOLERANCE = 1e-11
 _LOOSE = 1e-7  # between the stations of the continuation a rough solution is enough
 _NAN = complex(np.nan, np.nan)
 _LINEAR = 1e-13  # sample noise below this share of the slope is rounding: the activation is linear
@@ -105,12 +108,12 @@ class CenteredModel:
         return noise_sum - (1 - 1 / p) / g - w / (p * g**2)
 
 
-def _newton_step(model: CenteredModel, x: Any, g: Any, w: Any) -> tuple[Any, Any, Any]:
+def _newton_step(model: CenteredModel, x: ComplexArray, now: ComplexArray) -> tuple[ComplexArray, FloatArray]:
     """One Newton step for Eqs 114, multiplied by g and by χ_p·w so that both are of order one.
 
     F1 = (1 − 1/χ_p) + w/(χ_p g) + g(x − Σbh²/q),   F2 = −1 + w[χ_p(c₀ + Σbγ²/q) + 1/g].
     """
-    p, ratio = model.features_per_dim, model.ratio
+    p, ratio, (g, w) = model.features_per_dim, model.ratio, now.T
     noise_sum, slope_sum, hh, hs, ss = model.sums(g, w)
     f1 = (1 - 1 / p) + w / (p * g) + g * (x - noise_sum)
     bracket = p * (model.diffusion_slope + slope_sum) + 1 / g
@@ -122,7 +125,7 @@ def _newton_step(model: CenteredModel, x: Any, g: Any, w: Any) -> tuple[Any, Any
     det = f1g * f2w - f1w * f2g
     dg = (f1 * f2w - f2 * f1w) / det
     dw = (f2 * f1g - f1 * f2g) / det
-    return dg, dw, np.maximum(np.abs(dg / g), np.abs(dw / w))
+    return np.stack([dg, dw], axis=1), np.maximum(np.abs(dg / g), np.abs(dw / w))
 
 
 def solve_resolvents(
@@ -130,41 +133,48 @@ def solve_resolvents(
 ) -> tuple[ComplexArray, ComplexArray, npt.NDArray[np.object_], FloatArray]:
     """g and g_Ω at x = z − ς, real or with Im z > 0, with a status and the last relative step of each."""
     x = np.asarray(x)
-    near = _NEAR * min(1.0, float(np.abs(x).min(initial=1.0)))
-    stations = np.geomspace(
-        _FAR, max(near, 1e-300), 1 + int(_PER_DECADE * np.log10(_FAR / max(near, 1e-300)))
-    )
-    g = -1 / (x + 1j * _FAR)
-    w = g.copy()
-    error = np.full(x.shape, np.inf)
-    with np.errstate(all="ignore"):
-        for station in (*stations, 0.0):
-            last = station == 0.0
-            error = _relax(model, x + 1j * station, g, w, _TOLERANCE if last else _LOOSE)
+    near = max(_NEAR * min(1.0, float(np.abs(x).min(initial=1.0))), 1e-300)
+    unknown, error = descend(partial(_newton_step, model), x, 2, near, _LOOSE, _NEWTON_STEPS)
+    g, w = unknown.T
     status = np.full(x.shape, Status.CONVERGED, dtype=object)
     finite = np.isfinite(g) & np.isfinite(w)
-    status[finite & ~(error < _TOLERANCE)] = Status.MAX_STEPS
+    status[finite & ~(error < TOLERANCE)] = Status.MAX_STEPS
     wrong = finite & ((g.imag < -_BULK * np.abs(g)) | (w.imag < -_BULK * np.abs(w)))
     status[~finite | wrong] = Status.DIVERGED
     return g, w, status, error
 
 
-def _relax(model: CenteredModel, z: ComplexArray, g: ComplexArray, w: ComplexArray, tol: float) -> FloatArray:
-    """Newton from the warm start, in place, on the points that still move; a step never leaves Im g > 0."""
+def descend(
+    step: NewtonStep, x: npt.NDArray[Any], n_unknowns: int, near: float, loose: float, most: int
+) -> tuple[ComplexArray, FloatArray]:
+    """Follow solutions from far above the real axis down to x; the unknowns, with the last relative step of each.
+
+    ``step(z, now)`` gives the Newton steps of some points, and their relative sizes; ``near`` is the last station
+    above x, and between stations steps of size ``loose`` are small enough.
+    """
+    unknown = np.repeat((-1 / (x + 1j * _FAR))[:, None], n_unknowns, axis=1)
+    stations = np.geomspace(_FAR, near, 1 + int(_PER_DECADE * np.log10(_FAR / near)))
+    error = np.full(x.shape, np.inf)
+    with np.errstate(all="ignore"):
+        for station in (*stations, 0.0):
+            error = _relax(step, x + 1j * station, unknown, loose if station else TOLERANCE, most)
+    return unknown, error
+
+
+def _relax(
+    step: NewtonStep, z: ComplexArray, unknown: ComplexArray, tolerance: float, most: int
+) -> FloatArray:
+    """Damped Newton in place on the points that still move; no step leaves the upper half plane."""
     error = np.full(z.shape, np.inf)
     active = np.arange(z.size)
-    for _ in range(_NEWTON_STEPS):
-        ga, wa, za = g[active], w[active], z[active]
-        dg, dw, size = _newton_step(model, za, ga, wa)
-        damp = np.minimum(1.0, 0.7 / np.maximum(size, 1e-300))
-        new_g, new_w = ga - damp * dg, wa - damp * dw
-        below = za.imag > 0
-        flip = below & (new_g.imag <= 0)
-        new_g[flip] = new_g[flip].real + 0.3j * ga[flip].imag
-        flip = below & (new_w.imag <= 0)
-        new_w[flip] = new_w[flip].real + 0.3j * wa[flip].imag
-        g[active], w[active], error[active] = new_g, new_w, size
-        active = active[~(size < tol)]
+    for _ in range(most):
+        now = unknown[active]
+        move, size = step(z[active], now)
+        new = now - np.minimum(1.0, 0.7 / np.maximum(size, 1e-300))[:, None] * move
+        below = (z[active].imag > 0)[:, None] & (new.imag <= 0)
+        unknown[active] = np.where(below, new.real + 0.3j * now.imag, new)
+        error[active] = size
+        active = active[~(size < tolerance)]
         if active.size == 0:
             break
     return error
