@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -57,8 +58,8 @@ def averages(module: str, shape: tuple[int, ...], updates: int = 50) -> None:
         theirs.update_parameters(network)
     held = theirs.module.state_dict()
     same = all(torch.equal(value, held[name]) for name, value in ours.average.items())
-    mine = best_of(lambda: [ours._update(run) for _ in range(updates)]) / updates
-    other = best_of(lambda: [theirs.update_parameters(network) for _ in range(updates)]) / updates
+    mine = best_of(partial(ours._update, run), 10 * updates)
+    other = best_of(partial(theirs.update_parameters, network), 10 * updates)
     print(
         f"average, {module}: ours {mine:.2e} s, swa_utils {other:.2e} s, ratio {other / mine:.2f}, equal {same}"
     )

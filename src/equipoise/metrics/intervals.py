@@ -2,7 +2,7 @@
 
 A resample is a row of weights, so that scores are sorted once for all of them. ``scipy.stats.bootstrap`` resamples
 the rows themselves, without strata, and calls the metric for each: 6 to 130 times as long for average precision and
-recall. Given a function of all resamples at once it takes half as long for a plain count such as the recall
+recall. Given a function of all resamples at once it is quicker (.2 to .8) for a plain count such as the recall
 (``benchmarks/library_choices.py``).
 """
 

@@ -159,7 +159,9 @@ class DiagonalFeatures:
 
     def _step(self, z: ComplexArray, now: ComplexArray) -> tuple[ComplexArray, FloatArray]:
         value, slope, _ = self._residual(z, now)
-        move = np.linalg.solve(slope, value[..., None])[..., 0]
+        move: ComplexArray = np.linalg.solve(slope, value[..., None])[..., 0].astype(
+            np.complex128, copy=False
+        )
         return move, np.abs(move / now).max(axis=1)
 
     def _residual(self, x: ComplexArray, unknown: ComplexArray) -> tuple[ComplexArray, ComplexArray, Any]:
