@@ -227,6 +227,8 @@ FORMATS = {
     "advisor": _advisor("lightgbm+logistic"),
     "advisor with CatBoost": _advisor("catboost"),
     "advisor with forests": _advisor("extra-trees"),
+    "advisor with a network": _advisor("network-logit-adjusted"),
+    "advisor with an auto-encoder": _advisor("latent-mixing"),
     "logistic advisor": _advisor(QUICK),
     "retune": Format(_retune, advisor_answer),
     "report": Format(_report, _report_answer),

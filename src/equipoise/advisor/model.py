@@ -26,7 +26,7 @@ from equipoise._core.files import DamagedFileError, write_bytes, write_json
 from equipoise._core.sealed import SealedFolder, open_sealed, sealing
 from equipoise.advisor._advisor import Advisor
 from equipoise.advisor._safe_catboost import safe_catboost_model
-from equipoise.advisor._safe_trees import check_booster_text, check_tree_safety
+from equipoise.advisor._safe_trees import check_tree_safety, safe_booster_text
 from equipoise.advisor.bags import Bag, FoldModel
 from equipoise.advisor.ensemble import Stack
 from equipoise.advisor.treatments import Treatment, all_treatments
@@ -291,8 +291,7 @@ def _model_from_json(
 ) -> FoldModel:
     name, kind = f"models/{item['file']}", item["kind"]
     if kind == "lightgbm":
-        text = saved.read_bytes(name).decode()
-        check_booster_text(text)
+        text = safe_booster_text(saved.read_bytes(name).decode(), n_features, len(item["classes"]))
         made: Any = LightGBMTrees.from_text(text, item["classes"])
     elif kind == "catboost":
         trees = safe_catboost_model(saved.read_json(name), n_features, len(item["classes"]))
