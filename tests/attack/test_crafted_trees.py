@@ -193,7 +193,8 @@ def test_lightgbm_is_let_through(booster_text):
         ("num_class", "5"), ("is_linear", "1"), ("left_child", "1\\nleft_child=7"), ("left_child", "1\\r2"),
         ("leaf_weight", "x"), ("leaf_weight", "1 2"), ("internal_value", "x"), ("leaf_count", ""),
         ("shrinkage", "x"), ("split_gain", "1\\nsurprise=1"), ("objective", ""), ("objective", "lambdarank"),
-        ("version", "v9"), ("label_index", "7"), ("feature_names", "a b"), ("feature_infos", "[x:1]"),
+        ("version", "v9"), ("Tree", "\\0"), ("Tree", "1"), ("split_gain", "1\\0"),
+        ("label_index", "7"), ("feature_names", "a b"), ("feature_infos", "[x:1]"),
     ],
 )  # fmt: skip
 def test_crafted_boosters_are_refused(booster_text, field, first):

@@ -206,7 +206,9 @@ def safe_booster_text(text: str, n_features: int, n_classes: int) -> str:
         raise ValueError("a LightGBM model states other sizes of its trees than they have")
     if len(trees) % outputs:
         raise ValueError(f"a LightGBM model must have {outputs} trees in every round, got {len(trees)}")
-    for tree in trees:
+    for number, tree in enumerate(trees):
+        if not tree.startswith(f"Tree={number}\n"):
+            raise ValueError("the trees of a LightGBM model must have numbers that rise by one")
         _check_booster_tree(_fields(tree), n_features)
     return f"{head}\n{''.join(trees)}end of trees\n\npandas_categorical:null\n"
 
@@ -237,7 +239,7 @@ def _fields(block: str) -> dict[str, str]:
     """The lines ``name=value`` up to the first empty line, where LightGBM ends reading too."""
     lines = [line.partition("=") for line in block.partition("\n\n")[0].split("\n")]
     fields = {name: value for name, _, value in lines}
-    if "\r" in block or len(fields) != len(lines):
+    if "\r" in block or "\0" in block or len(fields) != len(lines):
         raise ValueError("a LightGBM model has a line twice, or lines that end in an unusual way")
     return fields
 
