@@ -341,3 +341,18 @@ def test_a_saved_model_is_used_without_torch(fitted, data, tmp_path):
         equipoise.load(sys.argv[1] + "/model").predict(np.load(sys.argv[1] + "/X.npy"))
         sys.exit("torch" in sys.modules)"""
     assert subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False).returncode == 0
+
+
+def test_treatments_that_cannot_be_tried_are_named(monkeypatch):
+    import dataclasses
+
+    from equipoise.advisor import _advisor
+    from equipoise.advisor.treatments import advised_treatments
+
+    absent = dataclasses.replace(
+        advised_treatments(["logistic"])[0], applies=lambda context: "no such library"
+    )
+    monkeypatch.setattr(_advisor, "advised_treatments", lambda names: [absent])
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    with pytest.raises(ValueError, match=r"none of the treatments can be tried .*logistic: no such library"):
+        Advisor(trials=0).fit(X, X[:, 0] > 1)

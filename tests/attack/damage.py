@@ -16,10 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from formats import FORMATS
-
-from equipoise._core.files import write_checked_json
-from equipoise._core.sealed import SEAL, _entry
+from formats import FORMATS, seal_again
 
 SECONDS = 20  # of the processor
 SEALED = set(FORMATS) - {"diffusion run", "store", "store file"}  # a whole file of another save is noticed
@@ -46,14 +43,6 @@ def damage(path: Path, other: Path, rng: np.random.Generator) -> str:
     else:
         path.write_bytes(b"" if way == "empty" else data)
     return f"{way} of {path.name} at {at}"
-
-
-def seal_again(folder: Path) -> None:
-    for seal in sorted(folder.rglob(SEAL), key=lambda path: -len(path.parts)):
-        inside = seal.parent
-        names = [p for p in inside.rglob("*") if p.is_file() and p != seal]
-        entries = {p.relative_to(inside).as_posix(): _entry(p.read_bytes()) for p in names}
-        write_checked_json(seal, {"format": 1, "files": entries})
 
 
 def outcome(name: str, place: Path, known: str | None) -> str:

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from equipoise._core.files import replacing_together
-from equipoise._core.sealed import open_sealed, sealing
+from equipoise._core.files import replacing_together, write_checked_json
+from equipoise._core.sealed import SEAL, _entry, open_sealed, sealing
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 4)).astype(np.float32)
@@ -42,6 +42,15 @@ def digest(*values: Any) -> str:
             np.ascontiguousarray(value).tobytes() if isinstance(value, np.ndarray) else repr(value).encode()
         )
     return found.hexdigest()
+
+
+def seal_again(folder: Path) -> None:
+    """As one would who makes up a folder."""
+    for seal in sorted(folder.rglob(SEAL), key=lambda path: -len(path.parts)):
+        inside = seal.parent
+        names = [p for p in inside.rglob("*") if p.is_file() and p != seal]
+        entries = {p.relative_to(inside).as_posix(): _entry(p.read_bytes()) for p in names}
+        write_checked_json(seal, {"format": 1, "files": entries})
 
 
 @functools.cache
@@ -227,6 +236,8 @@ FORMATS = {
     "advisor": _advisor("lightgbm+logistic"),
     "advisor with CatBoost": _advisor("catboost"),
     "advisor with forests": _advisor("extra-trees"),
+    "advisor with a network": _advisor("network-logit-adjusted"),
+    "advisor with an auto-encoder": _advisor("latent-mixing"),
     "logistic advisor": _advisor(QUICK),
     "retune": Format(_retune, advisor_answer),
     "report": Format(_report, _report_answer),

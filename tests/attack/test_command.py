@@ -72,6 +72,34 @@ def attack(arguments: list[str]) -> None:
     assert "\x1b" not in said
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["predict", "model", "/dev/zero"], "/dev/zero is a device"),
+        (["retune", "model", "--recall", "0.5", "--data", "one.csv"], "--data is for a conditional model"),
+        (["retune", "model", "--beta", "1e300"], "beta must be positive and at most 1e+06, got 1e+300"),
+    ],
+)
+def test_what_cannot_be_followed_is_said(place, monkeypatch, capsys, arguments, said):
+    """Not hung upon, nor passed over in silence."""
+    monkeypatch.chdir(place)
+    assert main(arguments) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_names_of_columns_are_no_formulas_either(place, monkeypatch, capfd):
+    monkeypatch.chdir(place)
+    rows = "".join(f"=1+{number},1,2,3,4\n" for number in range(3))
+    Path("formula.csv").write_text(f"=1+1,column 0,column 1,column 2,column 3\n{rows}")
+    assert main(["predict", "model", "formula.csv", "--id", "=1+1"]) == 0
+    assert [line[:6] for line in capfd.readouterr().out.splitlines()] == [
+        "'=1+1,",
+        "'=1+0,",
+        "'=1+1,",
+        "'=1+2,",
+    ]
+
+
 def fuzz(examples: int, place: Path) -> int:
     tries = [0]
     words = st.lists(st.sampled_from([*WORDS, *OPTIONS]), max_size=5)

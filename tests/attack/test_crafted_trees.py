@@ -26,7 +26,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from equipoise.advisor._safe_catboost import safe_catboost_model
-from equipoise.advisor._safe_trees import check_booster_text, check_tree_safety
+from equipoise.advisor._safe_trees import check_tree_safety, safe_booster_text
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 5))
@@ -177,8 +177,10 @@ def test_lightgbm_is_let_through(booster_text):
     import lightgbm
 
     assert "cat_boundaries" in booster_text
-    check_booster_text(booster_text)
-    check_tree_safety({"booster": lightgbm.Booster(model_str=booster_text)})
+    whole = lightgbm.Booster(model_str=booster_text)
+    safe = lightgbm.Booster(model_str=safe_booster_text(booster_text, 5, 2))
+    np.testing.assert_array_equal(safe.predict(X), whole.predict(X))
+    check_tree_safety({"booster": whole})
 
 
 @pytest.mark.parametrize(
@@ -189,6 +191,10 @@ def test_lightgbm_is_let_through(booster_text):
         ("leaf_value", "nan"), ("leaf_value", "1_0"), ("threshold", "nan"), ("cat_boundaries", "5"),
         ("max_feature_idx", "0"), ("tree_sizes", "1"), ("tree_sizes", "99999999"), ("num_tree_per_iteration", "3"),
         ("num_class", "5"), ("is_linear", "1"), ("left_child", "1\\nleft_child=7"), ("left_child", "1\\r2"),
+        ("leaf_weight", "x"), ("leaf_weight", "1 2"), ("internal_value", "x"), ("leaf_count", ""),
+        ("shrinkage", "x"), ("split_gain", "1\\nsurprise=1"), ("objective", ""), ("objective", "lambdarank"),
+        ("version", "v9"), ("Tree", "\\0"), ("Tree", "1"), ("split_gain", "1\\0"),
+        ("label_index", "7"), ("feature_names", "a b"), ("feature_infos", "[x:1]"),
     ],
 )  # fmt: skip
 def test_crafted_boosters_are_refused(booster_text, field, first):
@@ -207,13 +213,25 @@ def test_crafted_boosters_are_refused(booster_text, field, first):
             for line in text.split("\n")
         )
     with pytest.raises(ValueError, match=r"tree|LightGBM"):
-        check_booster_text(text)
+        safe_booster_text(text, 5, 2)
+
+
+def test_a_booster_for_other_columns_or_classes_is_refused(booster_text):
+    for n_features, n_classes in ((4, 2), (6, 2), (5, 3)):
+        with pytest.raises(ValueError, match="of this LightGBM model must be"):
+            safe_booster_text(booster_text, n_features, n_classes)
+
+
+def test_notes_behind_the_trees_are_left_out(booster_text):
+    """A line of them that is out of its place ends the program at times."""
+    assert "[num_threads: 1]" in booster_text
+    assert safe_booster_text(booster_text, 5, 2).endswith("\nend of trees\n\npandas_categorical:null\n")
 
 
 @pytest.mark.parametrize("text", ["", "Tree=0", "\nTree=0\nend of trees", "x" * 100])
 def test_no_booster_at_all(text):
     with pytest.raises(ValueError, match="LightGBM"):
-        check_booster_text(text)
+        safe_booster_text(text, 5, 2)
 
 
 @pytest.fixture(scope="module", params=[2, 3])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ import pytest
 from equipoise._core import files
 
 CLASSIFIERS = ["classifier", "meta", "conditional", "autoencoder", "diffusion"]
-ADVISORS = ["advisor", "advisor with CatBoost", "advisor with forests"]
+ADVISORS = ["advisor", "advisor with forests", "advisor with a network", "advisor with an auto-encoder"]
+if find_spec("catboost"):
+    ADVISORS.append("advisor with CatBoost")
 KILLED = ["classifier", "diffusion", "diffusion run", "retune", "report", "store"]
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import zipfile
 
 import numpy as np
 import pytest
 
-from attack.formats import fitted
+import equipoise
+from attack.formats import FORMATS, fitted, seal_again
 from equipoise._core.files import DamagedFileError
 from equipoise.classifiers import NeuralClassifier
 from equipoise.generative import DDPM
@@ -44,6 +46,18 @@ def test_an_archive_that_unfolds_beyond_the_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(memory, "available_memory", lambda: 4_000_000)
     with pytest.raises(DamagedFileError, match=r"a\.npz .*declares 8\.0 MB of data and 4\.0 MB"):
         open_sealed(tmp_path / "x").read_arrays("a.npz", "zeros")
+
+
+def test_a_part_of_an_advisor_that_unfolds_beyond_the_memory(tmp_path, monkeypatch):
+    from equipoise._core import memory
+
+    FORMATS["logistic advisor"].save(tmp_path / "x", 0)
+    with zipfile.ZipFile(tmp_path / "x" / "encoders.skops", "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("more.npy", bytes(50_000_000))
+    seal_again(tmp_path / "x")
+    monkeypatch.setattr(memory, "available_memory", lambda: 20_000_000)
+    with pytest.raises(DamagedFileError, match=r"encoders\.skops declares 50\.\d MB of data and 20\.0 MB"):
+        equipoise.load(tmp_path / "x")
 
 
 def test_a_file_with_a_hole_of_terabytes_is_not_read(tmp_path, monkeypatch):

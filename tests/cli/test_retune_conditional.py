@@ -46,6 +46,7 @@ def test_the_command_does_what_tune_does(saved, capsys):
         (["--data", "{}/short.csv", "--target", "bought"], "lacks the column 'x3'"),
         (["--data", "{}/other.csv", "--target", "bought"], "holds the class 'maybe'"),
         (["--data", "{}/valid.csv", "--target", "bought", "--prior", "1.5"], "between 0 and 1"),
+        (["--data", "{}/valid.csv", "--target", "bought", "--threshold", "0.3"], "no fixed threshold to set"),
     ],
 )
 def test_bad_input_gets_a_sentence(saved, capsys, more, message):

@@ -6,6 +6,7 @@ import gzip
 import io
 import struct
 import tarfile
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -138,7 +139,13 @@ def benchmark_file(home: Path, number: int = 1, label: object = (-1, -1, -1, 1))
     return path
 
 
-def test_imblearn_benchmark_small(tmp_path):
+@pytest.fixture
+def small_benchmark(monkeypatch):
+    """Tables of four rows, which are no download."""
+    monkeypatch.setattr(benchmark, "_SHAPES", dict.fromkeys(benchmark._SHAPES, (4, 2)))
+
+
+def test_imblearn_benchmark_small(tmp_path, small_benchmark):
     path = benchmark_file(tmp_path)
     data = datasets.load_imblearn_benchmark("ecoli", data_home=tmp_path)
     assert data.class_counts == {0: 3, 1: 1}
@@ -165,20 +172,38 @@ def zenodo_archive(shape: tuple[int, int]) -> bytes:
 def test_the_benchmark_is_downloaded_and_checked(tmp_path, monkeypatch):
     sent = {"data": b""}
     monkeypatch.setattr("imblearn.datasets._zenodo.urlopen", lambda _: io.BytesIO(sent["data"]))
+    folder = tmp_path / "imblearn_benchmark" / "zenodo"
+
+    def load(**more: bool) -> datasets.Dataset:
+        return datasets.load_imblearn_benchmark("ecoli", data_home=tmp_path, **more)
+
     sent["data"] = zenodo_archive((336, 7))[:-300]
     with pytest.raises(OSError, match="could not get ecoli of imbalanced-learn's benchmark from Zenodo"):
-        datasets.load_imblearn_benchmark("ecoli", data_home=tmp_path / "cut", download=True)
-    sent["data"] = zenodo_archive((99, 7))
-    with pytest.raises(ValueError, match=r"must have shape \(336, 7\), got \(99, 7\)"):
-        datasets.load_imblearn_benchmark("ecoli", data_home=tmp_path / "other", download=True)
+        load(download=True)
     sent["data"] = zenodo_archive((336, 7))
-    data = datasets.load_imblearn_benchmark("ecoli", data_home=tmp_path / "good", download=True)
+    with pytest.raises(ValueError, match=r"x1data\.npz as sent by Zenodo .* should be 126f2ec1"):
+        load(download=True)
+    assert list(folder.iterdir()) == []  # neither left a file that a later call would take for the table
+    monkeypatch.setattr(benchmark, "_SHA256", {})
+    data = load(download=True)
     assert data.class_counts == {0: 301, 1: 35}
+    assert sorted(path.name for path in folder.iterdir()) == ["SHA256SUMS", "x1data.npz"]
     sent["data"] = b""
-    assert len(datasets.load_imblearn_benchmark("ecoli", data_home=tmp_path / "good")) == 336
+    assert len(load()) == 336
+    np.savez(folder / "x1data.npz", data=np.zeros((336, 7)), label=np.ones(336))
+    with pytest.raises(
+        ValueError, match=r"x1data\.npz is damaged: its SHA-256 is not the one of its download"
+    ):
+        load()
 
 
-def test_our_benchmark_numbers_are_imbalanced_learns(tmp_path):
+def test_a_table_of_another_shape_is_not_the_benchmarks(tmp_path):
+    benchmark_file(tmp_path)
+    with pytest.raises(ValueError, match=r"must have shape \(336, 7\) .* got \(4, 2\) and \(4,\)"):
+        datasets.load_imblearn_benchmark("ecoli", data_home=tmp_path)
+
+
+def test_our_benchmark_numbers_are_imbalanced_learns(tmp_path, small_benchmark):
     for number, name in enumerate(datasets.IMBLEARN_BENCHMARK, start=1):
         benchmark_file(tmp_path, number)
         assert len(datasets.load_imblearn_benchmark(name, data_home=tmp_path)) == 4
@@ -235,7 +260,10 @@ def test_real_benchmark():
     names = datasets.available_imblearn_benchmark()
     if not names:
         pytest.skip("not on this machine: imbalanced-learn's benchmark")
+    for file, known in benchmark._SHA256.items():
+        path = benchmark._benchmark_folder(None) / file
+        if path.is_file() and zipfile.ZipFile(path).infolist()[0].date_time[0] == 2015:  # not packed anew
+            assert benchmark._sha256(path) == known
     for name in names:
         data = datasets.load_imblearn_benchmark(name)
-        assert data.X.shape == benchmark._SHAPES[name]
         assert data.y.mean() < 0.12

@@ -181,6 +181,7 @@ def test_the_binomial_interval_is_exact():
         ({"cost": {"fp": 0, "fn": 1}}, "must be positive"),
         ({"alerts": 2.5}, "a share below 1 or a whole number"),
         ({"beta": 0}, "beta must be positive"),
+        ({"beta": 1e300}, "at most 1e\\+06, got 1e\\+300"),
         ({"cost": [[1, 2, 3], [1, 2, 3]]}, "must be square"),
     ],
 )

@@ -319,10 +319,12 @@ def parse_json(data: bytes, source: PathLike) -> Any:
 
 
 def existing(path: PathLike) -> Path:
-    """The path, if there is a folder or a file with content at it."""
+    """The path, if there is a folder or a file with content at it; a device may never end."""
     source = Path(path)
     if not source.exists():
         raise FileNotFoundError(f"no such file or folder: {source}")
+    if source.is_char_device() or source.is_block_device():
+        raise ValueError(f"{source} is a device: name a file, or - for the standard input")
     if source.is_file() and source.stat().st_size == 0:
         raise ValueError(f"{source} is empty: nothing to read")
     return source

@@ -19,6 +19,22 @@ from equipoise._core.checks import FloatArray, IntArray
 _UNCHECKED = ("sklearn.svm.", "sklearn.neighbors.", "sklearn.cluster.")
 _WHOLE, _REAL = re.compile(r"-?[0-9]{1,18}"), re.compile(r"-?[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?")
 _REAL_OR_INFINITE = re.compile(_REAL.pattern + r"|-?inf")  # a split that parts missing values from all others
+_RANGE = re.compile(
+    rf"none|\[({_REAL_OR_INFINITE.pattern}):({_REAL_OR_INFINITE.pattern})\]|-?[0-9]+(:-?[0-9]+)*"
+)
+_NAME = re.compile(r"[^\s\0]+")
+_HEAD = frozenset({
+    "tree", "version", "num_class", "num_tree_per_iteration", "label_index", "max_feature_idx", "objective",
+    "feature_names", "feature_infos",
+})  # fmt: skip
+_ANY = re.compile(_REAL_OR_INFINITE.pattern + r"|-?nan")
+#: What LightGBM notes beside the splits of a tree: for each leaf, and for each split.
+_OF_LEAVES = ("leaf_weight", "leaf_count")
+_OF_SPLITS = ("split_gain", "internal_value", "internal_weight", "internal_count")
+_OF_TREES = frozenset({
+    "Tree", "num_leaves", "num_cat", "leaf_value", "left_child", "right_child", "split_feature", "decision_type",
+    "threshold", "cat_boundaries", "cat_threshold", "is_linear", "shrinkage", *_OF_LEAVES, *_OF_SPLITS,
+})  # fmt: skip
 _FITTED = frozenset({"tree_", "estimators_", "_predictors"})
 _OURS = ("sklearn.", "imblearn.", "equipoise.", "lightgbm.")
 
@@ -64,7 +80,8 @@ def _check_one(item: Any, width: int | None) -> int | None:
     if type(item).__module__.startswith(_UNCHECKED):
         raise ValueError(f"a model must not hold a {type(item).__name__}, which cannot be checked")
     if type(item).__module__.startswith("lightgbm.") and hasattr(item, "model_to_string"):
-        check_booster_text(item.model_to_string())
+        for tree in _split_booster(item.model_to_string())[1]:
+            _check_booster_tree(_fields(tree), item.num_feature())
     elif isinstance(item, Tree):
         _check_tree(item, width)
     elif isinstance(item, (dict, list, tuple, np.ndarray)):
@@ -172,43 +189,76 @@ def _check_finite(*arrays: npt.NDArray[Any]) -> None:
 # LightGBM's text
 
 
-def check_booster_text(text: str) -> None:
-    """Check the text of a LightGBM model, best before LightGBM reads it."""
-    head, *blocks = text.split("\nTree=")
-    about = _fields(head)
-    trees, end, _ = blocks[-1].partition("\nend of trees") if blocks else ("", "", "")
-    if not end:
-        raise ValueError("a LightGBM model has no trees or no end")
-    blocks[-1] = trees
-    sizes = [len(f"Tree={block}\n".encode()) for block in blocks]
-    if _whole_numbers(about, "tree_sizes", len(blocks)).tolist() != sizes:
+def safe_booster_text(text: str, n_features: int, n_classes: int) -> str:
+    """The parts of a LightGBM model that predictions need, all of them checked: its head and its trees.
+
+    What LightGBM notes behind the trees is left out: made-up notes end the program too.
+
+    Raises
+    ------
+    ValueError
+        If it is not a sum of trees over ``n_features`` numbers for ``n_classes`` classes.
+    """
+    head, trees = _split_booster(text)
+    about, outputs = _fields(head), 1 if n_classes == 2 else n_classes
+    _check_booster_head(about, n_features, outputs)
+    if _whole_numbers(about, "tree_sizes", len(trees)).tolist() != [len(tree.encode()) for tree in trees]:
         raise ValueError("a LightGBM model states other sizes of its trees than they have")
-    per_round, n_classes, last = (
-        int(_whole_numbers(about, name, 1)[0])
-        for name in ("num_tree_per_iteration", "num_class", "max_feature_idx")
-    )
-    if per_round < 1 or n_classes not in (1, per_round) or len(blocks) % per_round:
-        raise ValueError(f"a LightGBM model must have {per_round} trees in every round, got {len(blocks)}")
-    for block in blocks:
-        _check_booster_tree(_fields(f"Tree={block}"), last + 1)
+    if len(trees) % outputs:
+        raise ValueError(f"a LightGBM model must have {outputs} trees in every round, got {len(trees)}")
+    for number, tree in enumerate(trees):
+        if not tree.startswith(f"Tree={number}\n"):
+            raise ValueError("the trees of a LightGBM model must have numbers that rise by one")
+        _check_booster_tree(_fields(tree), n_features)
+    return f"{head}\n{''.join(trees)}end of trees\n\npandas_categorical:null\n"
+
+
+def _split_booster(text: str) -> tuple[str, list[str]]:
+    """The head and the trees, each with the line that ends it."""
+    head, *trees = text.partition("\nend of trees")[0].split("\nTree=")
+    if not trees or "\nend of trees" not in text:
+        raise ValueError("a LightGBM model has no trees or no end")
+    return head, [f"Tree={tree}\n" for tree in trees]
+
+
+def _check_booster_head(about: dict[str, str], n_features: int, outputs: int) -> None:
+    if about.keys() - {"", "tree_sizes"} != _HEAD:
+        raise ValueError("the head of a LightGBM model must hold the lines of one, each of them once")
+    asked = {"num_class": outputs, "num_tree_per_iteration": outputs, "label_index": 0}
+    for name, value in {**asked, "max_feature_idx": n_features - 1}.items():
+        if _whole_numbers(about, name, 1)[0] != value:
+            raise ValueError(f"{name} of this LightGBM model must be {value}, got {about[name]!r:.60}")
+    objective = "binary sigmoid:1" if outputs == 1 else f"multiclass num_class:{outputs}"
+    if about["objective"] != objective or about["version"] != "v4" or about["tree"]:
+        raise ValueError(f"a LightGBM model must have version v4 and the objective {objective}")
+    _words(about, "feature_names", n_features, _NAME)
+    _words(about, "feature_infos", n_features, _RANGE)
 
 
 def _fields(block: str) -> dict[str, str]:
     """The lines ``name=value`` up to the first empty line, where LightGBM ends reading too."""
     lines = [line.partition("=") for line in block.partition("\n\n")[0].split("\n")]
     fields = {name: value for name, _, value in lines}
-    if "\r" in block or len(fields) != len(lines):
+    if "\r" in block or "\0" in block or len(fields) != len(lines):
         raise ValueError("a LightGBM model has a line twice, or lines that end in an unusual way")
     return fields
 
 
 def _check_booster_tree(tree: dict[str, str], n_features: int) -> None:
+    """Check every line: LightGBM reads trees in threads, in which a word that is no number ends the program."""
+    if unknown := tree.keys() - _OF_TREES - {""}:
+        raise ValueError(f"a tree of a LightGBM model has a line {min(unknown)!r:.60}")
     leaves, categories = (int(_whole_numbers(tree, name, 1)[0]) for name in ("num_leaves", "num_cat"))
     if leaves < 1 or categories < 0 or tree.get("is_linear", "0") != "0":
         raise ValueError("a tree must have leaves, each with one value")
     _numbers(tree, "leaf_value", leaves)
+    if "shrinkage" in tree:
+        _numbers(tree, "shrinkage", 1)
     if leaves == 1:
         return
+    for names, count in ((_OF_LEAVES, leaves), (_OF_SPLITS, leaves - 1)):
+        for name in tree.keys() & names:
+            _words(tree, name, count, _ANY)
     left, right, feature, kind = (
         _whole_numbers(tree, name, leaves - 1)
         for name in ("left_child", "right_child", "split_feature", "decision_type")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import platform
 import sys
+import zipfile
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from importlib.metadata import PackageNotFoundError, version
@@ -23,10 +24,11 @@ import pandas as pd
 import equipoise
 from equipoise._core.checks import check_array, check_distribution
 from equipoise._core.files import DamagedFileError, write_bytes, write_json
+from equipoise._core.memory import refuse_if_too_large
 from equipoise._core.sealed import SealedFolder, open_sealed, sealing
 from equipoise.advisor._advisor import Advisor
 from equipoise.advisor._safe_catboost import safe_catboost_model
-from equipoise.advisor._safe_trees import check_booster_text, check_tree_safety
+from equipoise.advisor._safe_trees import check_tree_safety, safe_booster_text
 from equipoise.advisor.bags import Bag, FoldModel
 from equipoise.advisor.ensemble import Stack
 from equipoise.advisor.treatments import Treatment, all_treatments
@@ -226,6 +228,7 @@ def _from_json(saved: SealedFolder, data: dict[str, Any], trusted: frozenset[str
     advisor.encoders_ = _load_skops(saved, "encoders.skops", trusted)
     advisor.data_prior_ = _distribution(data["data_prior"], n)
     widths = {view: int(encoder.n_features_out_) for view, encoder in advisor.encoders_.items()}
+    _try_encoders(saved, advisor, widths)
     advisor.bags_ = [_bag_from_json(saved, item, n, widths, trusted) for item in data["bags"]]
     weights, offsets = (
         check_array("weights", data["stack"]["weights"]),
@@ -291,8 +294,7 @@ def _model_from_json(
 ) -> FoldModel:
     name, kind = f"models/{item['file']}", item["kind"]
     if kind == "lightgbm":
-        text = saved.read_bytes(name).decode()
-        check_booster_text(text)
+        text = safe_booster_text(saved.read_bytes(name).decode(), n_features, len(item["classes"]))
         made: Any = LightGBMTrees.from_text(text, item["classes"])
     elif kind == "catboost":
         trees = safe_catboost_model(saved.read_json(name), n_features, len(item["classes"]))
@@ -305,14 +307,35 @@ def _model_from_json(
         if kind not in classifiers.__all__:
             raise ValueError(f"{kind!r} is no classifier of Equipoise")
         made = getattr(classifiers, kind).load(saved / "models" / item["file"])
-    return FoldModel(
+    model = FoldModel(
         made, view, _distribution(item["trained_prior"], n), _distribution(item["data_prior"], n)
     )
+    with saved.reading(name):  # whatever in it does not fit together is said now, not at the first prediction
+        answer = model.log_proba(np.zeros((1, n_features)))
+        if answer.shape != (1, n) or not np.isfinite(answer).all():
+            raise ValueError(f"it must answer with {n} finite numbers, got {answer}")
+    return model
+
+
+def _try_encoders(saved: SealedFolder, advisor: Advisor, widths: dict[str, int]) -> None:
+    """Encode a row of zeros and missing values."""
+    row = {c.name: [0.0 if c.kind == "number" else None] for c in advisor.schema_.columns}
+    typed = advisor.schema_.convert(pd.DataFrame(row))
+    with saved.reading("encoders.skops"):
+        for view, encoder in advisor.encoders_.items():
+            encoded = encoder.transform(typed)
+            known = encoded[~np.isnan(encoded)] if view == "trees" else encoded  # trees see what is missing
+            if encoded.shape != (1, widths[view]) or not np.isfinite(known).all():
+                raise ValueError(f"a row must become {widths[view]} numbers, got {encoded!r:.60}")
 
 
 def _load_skops(saved: SealedFolder, name: str, trusted: Any) -> Any:
     io_, content = _skops(), saved.read_bytes(name)
     with saved.reading(name):
+        with zipfile.ZipFile(
+            io.BytesIO(content)
+        ) as archive:  # none of its files unfolds to more than it declares
+            refuse_if_too_large(saved.path / name, sum(part.file_size for part in archive.infolist()))
         unknown = sorted(set(io_.get_untrusted_types(data=content)) - set(trusted))
         if unknown:
             raise DamagedFileError(

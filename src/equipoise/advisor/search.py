@@ -103,6 +103,11 @@ def search(
     Returns
     -------
     Found
+
+    Raises
+    ------
+    ValueError
+        If no treatment gave a model; the message says why for each.
     """
     found = Found(make_folds(0))
     for treatment in treatments:
@@ -115,6 +120,9 @@ def search(
         told(treatment.summary)
         _try(found, treatment, rows, context, budget, run)
         tried(found)
+    if not found.bags:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in found.left_out.items())
+        raise ValueError(f"none of the treatments can be tried here ({reasons})")
     _improve(found, rows, context, make_folds, budget, trials, run, told)
     return found
 

@@ -20,6 +20,10 @@ def retune_conditional(args: argparse.Namespace) -> int:
 
     if args.data is None:
         raise ValueError("a conditional model holds no labeled rows: name a table of new ones with --data")
+    if args.threshold is not None:
+        raise ValueError(
+            "a conditional model has no fixed threshold to set: give --recall, --cost or another wish"
+        )
     model = ConditionalClassifier.load(args.model)
     X, y = _rows(args, model)
     wish, prior = read_wishes(args), parse_prior(args.prior)

@@ -34,9 +34,9 @@ def run(args: argparse.Namespace) -> int:
     if to_file:
         check_writable(Path(args.out).parent)
     table, notes = predict_file(load(args.model), args.data, id=args.id, encoding=args.encoding)
-    shown = table.map(for_spreadsheet)
+    shown = table.map(for_spreadsheet).rename(columns=for_spreadsheet)
     if not shown.equals(table):
-        notes = [*notes, "A ' stands before labels that a spreadsheet would take for a formula."]
+        notes = [*notes, "A ' stands before text that a spreadsheet would take for a formula."]
     if args.output.verbosity >= 0:
         for note in notes:
             print(note, file=sys.stderr)

@@ -42,6 +42,10 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError("--out and --in-place cannot both be followed: give one of them")
     if is_conditional(args.model):
         return retune_conditional(args)
+    if args.data is not None:
+        raise ValueError(
+            "a report's model is retuned on its own held-out rows: --data is for a conditional model"
+        )
     model = load(args.model)
     tuned = model.retuned(prior=prior, **wishes)
     point = tuned.operating_point_

@@ -117,8 +117,8 @@ class Wish:
                 raise ValueError(f"alerts must be a share below 1 or a whole number, got {alerts:g}")
             return cls("alerts", float(alerts))
         if beta is not None:
-            if not beta > 0:
-                raise ValueError(f"beta must be positive, got {beta:g}")
+            if not 0 < beta <= 1e6:
+                raise ValueError(f"beta must be positive and at most 1e+06, got {beta:g}")
             return cls("f_beta", beta=float(beta))
         costs = None if cost is None else _read_cost(cost)
         if threshold is not None:
