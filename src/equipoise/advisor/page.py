@@ -197,8 +197,8 @@ def _of_hundred(figure: DecisionFigure) -> str:
 def _how_sure(advisor: Advisor) -> str:
     verdict = advisor.verdict_
     text = (
-        "All figures come from rows that were not trained on. The ranges hold for 95 of 100 fresh batches, each "
-        "half as large as your table."
+        "All figures come from rows that were not trained on. The ranges hold for 95 of 100 fresh batches of "
+        f"{max(len(advisor.truth_) // 2, 1):,} rows each."
     )
     if advisor.groups_ is not None:
         text += " Rows that belong together count as fewer, by how alike they are."
@@ -252,7 +252,7 @@ def _operating(advisor: Advisor, out: str) -> Section:
         ],
         formats={"Value": ".3f"},
         caption=f"What the decision for {point.wish} does to rows that were not trained on, with 95% ranges. A "
-        "fresh batch is half as large as your table.",
+        "fresh batch has half as many rows as were held out.",
     )
     blocks: list[Any] = []
     if not wish.by_row:
