@@ -145,8 +145,8 @@ def _summary(advisor: Advisor, table: DataTable, diagnosis: Diagnosis | None, ou
         [
             Headline(f"{first}.", parts), *(Note(note, "warning") for note in unmet), Facts(facts), *warnings,
             Text(
-                "The model lies beside this page. To use it (the operating point has a command that decides "
-                "otherwise, without training):"
+                "The model is in the folder beside this page and is used like this. Another decision needs no "
+                "training: see the tab “Operating point”."
             ),
             Code(commands),
         ],
