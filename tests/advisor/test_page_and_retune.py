@@ -175,6 +175,7 @@ def test_a_simple_model_that_is_better_is_not_called_worse(fitted):
 
     assert "is worse by 0.010 (-0.034 to 0.054), which may be chance." in said(0.010, -0.034, 0.054)
     assert "is better by 0.010 (-0.034 to 0.054), which may be chance." in said(-0.010, -0.054, 0.034)
+    assert said(0.0, 0.0, 0.0).endswith("is the same.")
     assert said(0.010, 0.001, 0.02).endswith("is worse by 0.010 (0.001 to 0.020).")
 
 
