@@ -51,10 +51,8 @@ def main() -> None:
         print("| step | command | processor | clock |\n|---|---|---:|---:|")
         for step, command in STEPS.items():
             used, passed = timed(command, folder)
-            print(
-                f"| {step} | `{command.replace(str(ROOT), '…')}` | {used:.1f} s | {passed:.0f} s |",
-                flush=True,
-            )
+            shown = command.replace(str(ROOT), "…").replace(sys.executable, "python")
+            print(f"| {step} | `{shown}` | {used:.1f} s | {passed:.0f} s |", flush=True)
 
 
 if __name__ == "__main__":
