@@ -118,6 +118,39 @@ def test_after_each_move_the_command_does_what_is_shown(browser, fitted, rows, t
         assert page.said == []
 
 
+def test_with_three_classes_the_matrix_command_does_what_is_shown(browser, tmp_path):
+    X, y = make_classification(
+        600,
+        n_features=5,
+        n_informative=3,
+        n_classes=3,
+        weights=[0.75, 0.15],
+        n_clusters_per_class=1,
+        random_state=1,
+    )
+    advisor = Advisor(treatments=["logistic"], trials=0).fit(X, np.array(["fine", "worn", "broken"])[y])
+    model = advisor.save(tmp_path / "model")
+    path = build_report(advisor, advisor.table_, None, str(tmp_path)).write(tmp_path, kinds=("html",))["html"]
+    with visiting(browser, path) as page:
+        page.get_by_role("tab", name="Operating point").click()
+        for moved in ({}, {"cost": ("0,1", "40")}, {"prior": ("2", "30")}):
+            for kind, (cell, value) in moved.items():
+                page.locator(f"[data-{kind}='{cell}']").fill(value)
+                page.locator(f"[data-{kind}='{cell}']").press("Enter")
+            words = shlex.split(page.locator("[data-part=matrix-command]").text_content())
+            assert main(words[1:]) == 0
+            figures = equipoise.load(model.with_name("model-retuned")).operating_point_.figures
+            cost = float(page.locator("[data-part=matrix-cost]").get_attribute("data-value"))
+            assert figures["cost"].value == pytest.approx(cost, abs=1e-6)
+            counts = page.locator("[data-count]").evaluate_all(
+                "nodes => nodes.map(n => Number(n.dataset.value))"
+            )
+            shown = np.reshape(counts, (3, 3))
+            recalls = [figures[f"recall of class {c}"].value for c in range(3)]
+            np.testing.assert_allclose(recalls, np.diag(shown) / shown.sum(axis=1), atol=1e-6)
+        assert page.said == []
+
+
 def test_a_number_of_alerts_is_that_number_of_the_held_out_rows(fitted):
     tuned = fitted.retuned(alerts=40)
     assert tuned.operating_point_.confusion[:, 1].sum() == 40
@@ -142,6 +175,7 @@ def test_a_simple_model_that_is_better_is_not_called_worse(fitted):
 
     assert "is worse by 0.010 (-0.034 to 0.054), which may be chance." in said(0.010, -0.034, 0.054)
     assert "is better by 0.010 (-0.034 to 0.054), which may be chance." in said(-0.010, -0.054, 0.034)
+    assert said(0.0, 0.0, 0.0).endswith("is the same.")
     assert said(0.010, 0.001, 0.02).endswith("is worse by 0.010 (0.001 to 0.020).")
 
 

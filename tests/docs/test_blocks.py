@@ -84,6 +84,14 @@ def test_links_lead_to_files(page):
         assert (page.parent / link).exists(), f"{page.name} leads to {link}, which is not there"
 
 
+@pytest.mark.parametrize("page", guides(), ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_programs_that_a_page_names_are_there(page):
+    named = re.findall(
+        r"\b(?:benchmarks|docs|examples|studies|tests|tools)/[\w./-]+\.(?:py|sh)\b", page.read_text("utf-8")
+    )
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
 def test_commands_that_prove_an_error_select_tests():
     text = (ROOT / "docs/explanation/errors.md").read_text("utf-8")
     found = re.findall(r"`pytest (\S+) -k \"?([\w ]+)\"?`", text)

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.advisor.reasons import Effect, Reasons, WorstError, written
+from equipoise.advisor.reasons import Effect, Reasons, written
+from equipoise.advisor.row_reasons import WorstError
 from equipoise.datasets import DataTable
 from equipoise.report import (
     COLORS,
@@ -123,8 +124,8 @@ def _errors(reasons: Reasons, table: DataTable) -> list[Any]:
     )
     if explained:
         caption += (
-            " Beside each value: by how much it lowers the probability of the true label, compared with the values "
-            "of other rows (its Shapley value)."
+            " Beside each value: how many times lower it makes the odds of the true label than the values of other "
+            f"rows would. {reasons.explained}"
         )
     return [Table(columns, rows, caption, {columns[3]: ".3f"})]
 
@@ -133,10 +134,14 @@ def _why(error: WorstError, table: DataTable) -> str:
     kinds = dict(zip(table.schema.names, table.kinds, strict=True))
     parts = [
         f"{_short(reason.column)} is {_short(written(reason.value, kinds[reason.column]))} "
-        f"(−{reason.lowers:.3f})"
+        f"(odds ÷ {_times(reason.lowers)})"
         for reason in error.reasons or []
     ]
     return "; ".join(parts) or "no single column explains it"
+
+
+def _times(log_odds: float) -> str:
+    return f"{np.exp(log_odds):.1f}" if log_odds < np.log(1000) else "more than 1,000"
 
 
 def _pictures(errors: list[WorstError], table: DataTable) -> Gallery | None:

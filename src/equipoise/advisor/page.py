@@ -38,6 +38,7 @@ from equipoise.report import (
     new_figure,
     plain_labels,
 )
+from equipoise.report.blocks import clip
 
 NAMES = {
     "balanced_accuracy": "balanced accuracy", "average_precision": "average precision", "cost": "cost per case",
@@ -66,11 +67,11 @@ def build_report(
         _data(advisor, table),
     ]
     counts = table.counts
-    question = f"Is it “{table.classes[1]}”?" if table.binary else f"Which {table.target}?"
+    question = f"Is it {table.label(1)}?" if table.binary else f"Which {clip(table.target, 60)}?"
     times = counts.max() / max(counts.min(), 1)
     ratio = f"{times:.0f} to 1" if times >= 10 else f"{times:.2g} to 1"
     return Report(
-        f"{table.name}: a decision", sections,
+        f"{clip(table.name, 80)}: a decision", sections,
         subtitle=f"{question} {table.n_rows:,} rows, {table.n_classes} classes, imbalance {ratio}.",
         data=_report_data(advisor, table, diagnosis, reasons), footer=f"Equipoise {equipoise.__version__}.",
     )  # fmt: skip
@@ -111,7 +112,8 @@ def _summary(advisor: Advisor, table: DataTable, diagnosis: Diagnosis | None, ou
     point, verdict = advisor.operating_point_, advisor.verdict_
     first = f"Use {_label(advisor, verdict.recommended)}"
     if point.threshold is not None and not point.decision.wish.by_row:
-        first += f" and raise an alert at a probability of {100 * point.threshold:.2g}% or more"
+        percent = np.format_float_positional(100 * point.threshold, 3, fractional=False, trim="-")
+        first += f" and raise an alert at a probability of {percent}% or more"
     parts = [
         ("What it is for", _purpose(advisor)),
         ("What it will do", _will_do(advisor, table)),
@@ -126,9 +128,10 @@ def _summary(advisor: Advisor, table: DataTable, diagnosis: Diagnosis | None, ou
             f"{table.label(rare)}, 1 in {table.n_rows / table.counts[rare]:.0f}",
         ),
     ]
+    figures = _known_figures(advisor)
     for name in ("recall", "precision", "balanced_accuracy", "cost"):
-        if name in point.figures and (name != "balanced_accuracy" or point.threshold is None):
-            f = point.figures[name]
+        if name in figures and (name != "balanced_accuracy" or point.threshold is None):
+            f = figures[name]
             facts.append(
                 (NAMES[name].capitalize(), f"{f.value:.3f}", f"{f.low:.3f} to {f.high:.3f} in a fresh batch")
             )
@@ -145,8 +148,8 @@ def _summary(advisor: Advisor, table: DataTable, diagnosis: Diagnosis | None, ou
         [
             Headline(f"{first}.", parts), *(Note(note, "warning") for note in unmet), Facts(facts), *warnings,
             Text(
-                "The model lies beside this page. To use it (the operating point has a command that decides "
-                "otherwise, without training):"
+                "The model is in the folder beside this page and is used like this. Another decision needs no "
+                "training: see the tab “Operating point”."
             ),
             Code(commands),
         ],
@@ -160,16 +163,25 @@ def _purpose(advisor: Advisor) -> str:
     return f"{point.wish[0].upper()}{point.wish[1:]}."
 
 
+def _known_figures(advisor: Advisor) -> dict[str, DecisionFigure]:
+    """The figures of the decision; where no held-out row raised an alert, there is no precision."""
+    point = advisor.operating_point_
+    silent = point.threshold is not None and not point.confusion[:, 1].any()
+    return {name: figure for name, figure in point.figures.items() if not (silent and name == "precision")}
+
+
 def _will_do(advisor: Advisor, table: DataTable) -> str:
-    figures = advisor.operating_point_.figures
+    figures = _known_figures(advisor)
     if "recall" not in figures:
         value = figures["balanced_accuracy"]
         return f"Of each class {value.value:.0%} are called right on average ({value.low:.0%} to {value.high:.0%})."
-    recall, precision, alerts = figures["recall"], figures["precision"], figures["alerts"]
-    text = (
-        f"Of 100 true cases of {table.label(1)} it finds {_of_hundred(recall)}; of 100 alerts "
-        f"{_of_hundred(precision)} are right; it raises {10_000 * alerts.value:,.0f} alerts in 10,000 cases."
-    )
+    text = "It raised no alert on rows that were not trained on, so do not expect it to find anything."
+    if "precision" in figures:
+        text = (
+            f"Of 100 true cases of {table.label(1)} it finds {_of_hundred(figures['recall'])}; of 100 alerts "
+            f"{_of_hundred(figures['precision'])} are right; it raises {10_000 * figures['alerts'].value:,.0f} "
+            "alerts in 10,000 cases."
+        )
     if "cost" in figures:
         text += f" A case costs {figures['cost'].value:.3g} on average"
         plain = _constant_cost(advisor)
@@ -197,19 +209,22 @@ def _of_hundred(figure: DecisionFigure) -> str:
 def _how_sure(advisor: Advisor) -> str:
     verdict = advisor.verdict_
     text = (
-        "All figures come from rows that were not trained on. The ranges hold for 95 of 100 fresh batches, each "
-        "half as large as your table."
+        "All figures come from rows that were not trained on. The ranges hold for 95 of 100 fresh batches of "
+        f"{max(len(advisor.truth_) // 2, 1):,} rows each."
     )
     if advisor.groups_ is not None:
         text += " Rows that belong together count as fewer, by how alike they are."
     if verdict.alternative:
         sign = 1 if verdict.difference >= 0 else -1
         low, high = sorted((sign * verdict.low, sign * verdict.high))
+        text += f" The simplest model that does about as well is {_label(advisor, verdict.alternative)}: its "
+        text += f"{NAMES[verdict.metric]} is "
+        if max(-low, high) < 5e-4:
+            return text + "the same."
         text += (
-            f" The simplest model that does about as well is {_label(advisor, verdict.alternative)}: its "
-            f"{NAMES[verdict.metric]} is {'worse' if sign > 0 else 'better'} by {abs(verdict.difference):.3f} "
-            f"({low:.3f} to {high:.3f})" + (", which may be chance." if low <= 0 else ".")
+            f"{'worse' if sign > 0 else 'better'} by {abs(verdict.difference):.3f} ({low:.3f} to {high:.3f})"
         )
+        text += ", which may be chance." if low <= 0 else "."
     return text
 
 
@@ -248,11 +263,11 @@ def _operating(advisor: Advisor, out: str) -> Section:
                 f"{v.low:.3f} to {v.high:.3f}",
                 "{:.3f} to {:.3f}".format(*v.long_run),
             ]
-            for k, v in point.figures.items()
+            for k, v in _known_figures(advisor).items()
         ],
         formats={"Value": ".3f"},
         caption=f"What the decision for {point.wish} does to rows that were not trained on, with 95% ranges. A "
-        "fresh batch is half as large as your table.",
+        "fresh batch has half as many rows as were held out.",
     )
     blocks: list[Any] = []
     if not wish.by_row:

@@ -20,13 +20,11 @@ from equipoise._core.priors import correct_prior
 from equipoise._core.random import as_generator, derive_seed
 from equipoise.advisor._advisor import Advisor
 from equipoise.advisor._held_out import HeldOutModel, RowSample, column_of, joined, with_values
+from equipoise.advisor.row_reasons import WorstError, row_reasons, worst_errors
 
 MOST_ROWS, _FEWEST_ROWS, _MOST_SHUFFLES = 2_000, 100, 5
 ROWS_AT_ONCE = 20_000
-_SHOWN_EFFECTS, _SHOWN_ERRORS, _SHOWN_REASONS = 4, 5, 3
-MOST_ASKED = 10  # columns that a row's reasons are sought in
-_WORTH_NAMING = 0.01  # of a probability
-DONORS, _ORDERS = 10, 4  # other rows whose values stand for what is typical, and orders of exchanging columns
+_SHOWN_EFFECTS = 4
 _SLICED_COLUMNS, _PAIRED_COLUMNS, _SMALLEST_SLICE, _MOST_SLICES = 12, 6, 30, 5
 DRAWS, _MATERIAL = 400, 1.2  # draws of the null, and how many times the expected loss is worth a word
 
@@ -55,31 +53,6 @@ class Effect:
 
 
 @dataclass(frozen=True)
-class RowReason:
-    """A column's value in a row, and by how much it lowers the probability of the row's true class."""
-
-    column: str
-    value: Any
-    lowers: float
-
-
-@dataclass(frozen=True)
-class WorstError:
-    """A row that was called wrongly, and the probability that the model gave to its true class.
-
-    ``reasons`` is ``None`` where there was no time to seek them.
-    """
-
-    row: int
-    name: Any
-    fold: int
-    truth: int
-    called: int
-    probability: float
-    reasons: list[RowReason] | None = None
-
-
-@dataclass(frozen=True)
 class Slice:
     """Rows with these values on which the log loss is credibly above what the probabilities themselves expect."""
 
@@ -93,13 +66,14 @@ class Slice:
 
 @dataclass(frozen=True)
 class Reasons:
-    """All reasons; ``skipped`` has a sentence for each part that was left out."""
+    """All reasons; ``explained`` says how those of single rows were found, ``skipped`` what was left out."""
 
     asked: int
     rows: int = 0
     importance: list[Importance] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
     errors: list[WorstError] = field(default_factory=list)
+    explained: str = ""
     slices: list[Slice] | None = None
     skipped: list[str] = field(default_factory=list)
 
@@ -145,7 +119,9 @@ def find_reasons(advisor: Advisor, seconds: float, seed: int = 0) -> Reasons:
         found = replace(found, effects=_partial_effects(model, sample, columns[:_SHOWN_EFFECTS], asked, end))
         useful = [item.column for item in found.importance if item.value > 0]
         if useful and chosen and time.monotonic() < end:
-            found = replace(found, errors=_row_reasons(model, sample, chosen, useful[:MOST_ASKED], seed))
+            left = end - time.monotonic()
+            errors, how = row_reasons(model, sample, chosen, useful, left, seed)
+            found = replace(found, errors=errors, explained=how)
         elif useful and chosen:
             skipped.append("The reasons for single rows were left out for lack of time.")
     except Exception as error:  # a finished search must not be lost for want of its reasons
@@ -223,76 +199,6 @@ def _partial_effects(
         proba = model.proba(joined(parts), np.tile(some.block, len(parts)))[:, asked]
         effects.append(Effect(name, kind, grid, proba.reshape(len(grid), -1) @ some.weight))
     return effects
-
-
-def worst_errors(advisor: Advisor, asked: int) -> list[WorstError]:
-    """The rows of ``asked`` that were missed most surely, and the surest false calls."""
-    proba, y, table = advisor.held_out_, advisor.truth_, advisor.compared_
-    decision = advisor.decision_
-    called = decision.codes(correct_prior(proba, advisor.data_prior_, decision.prior), advisor.row_costs_)
-    found = []
-    whole = len(table) == table.n_rows
-    for kind in (y == asked, y != asked):
-        wrong = np.flatnonzero(kind & (called != y))
-        order = wrong[np.argsort(proba[wrong, y[wrong]], kind="stable")][:_SHOWN_ERRORS]
-        for i in order:
-            row = int(advisor.judged_[i])
-            name = table.ids[row] if table.ids is not None else row if whole else None
-            found.append(
-                WorstError(
-                    row, name, int(advisor.block_[i]), int(y[i]), int(called[i]), float(proba[i, y[i]])
-                )
-            )
-    return found
-
-
-def _row_reasons(
-    model: HeldOutModel, sample: RowSample, errors: list[WorstError], columns: list[str], seed: int
-) -> list[WorstError]:
-    """The columns whose values lower the probability of the true class, the strongest first."""
-    places = [sample.table.schema.names.index(name) for name in columns]
-    own = sample.table.rows(np.array([error.row for error in errors]))
-    probability, shares = shapley_values(model, sample, errors, places, seed)
-    explained = []
-    for number, (error, lowered) in enumerate(zip(errors, -shares, strict=True)):
-        order = [i for i in np.argsort(-lowered, kind="stable") if lowered[i] > _WORTH_NAMING][
-            :_SHOWN_REASONS
-        ]
-        reasons = [RowReason(columns[i], column_of(own, places[i])[number], float(lowered[i])) for i in order]
-        explained.append(replace(error, probability=float(probability[number]), reasons=reasons))
-    return explained
-
-
-def shapley_values(
-    model: HeldOutModel, sample: RowSample, errors: list[WorstError], places: list[int], seed: int
-) -> tuple[FloatArray, FloatArray]:
-    """The probability of each row's true class, and what each column's value adds to it.
-
-    The values of a row are exchanged for those of other rows, one column after the other, in random orders and
-    their reverses; a column's share is the mean change at its turn (Štrumbelj & Kononenko 2014, "Explaining
-    prediction models and individual predictions with feature contributions"). The shares add up to the difference
-    between the row and the other rows.
-    """
-    rng, table = as_generator(derive_seed(seed, "donors")), sample.table
-    donors = np.tile(rng.choice(len(sample), DONORS, p=sample.weight), len(errors))
-    halves = [rng.permutation(len(places)) for _ in range(_ORDERS // 2)]
-    orders = [order for half in halves for order in (half, half[::-1])]
-    own = table.rows(np.repeat([error.row for error in errors], DONORS))
-    parts = []
-    for order in orders:
-        parts.append(own)
-        for i in order:
-            parts.append(with_values(parts[-1], places[i], column_of(sample.X, places[i])[donors]))
-    folds, truth = (
-        np.tile(np.repeat([getattr(error, name) for error in errors], DONORS), len(parts))
-        for name in ("fold", "truth")
-    )
-    proba = model.proba(joined(parts), folds)[np.arange(len(truth)), truth]
-    means = proba.reshape(len(orders), len(places) + 1, len(errors), DONORS).mean(axis=3)
-    shares = np.zeros((len(errors), len(places)))
-    for order, steps in zip(orders, -np.diff(means, axis=1), strict=True):
-        shares[:, order] += steps.T / len(orders)
-    return means[0, 0], shares
 
 
 def bad_slices(advisor: Advisor, order: list[str], seed: int, most: int = 5_000) -> list[Slice]:

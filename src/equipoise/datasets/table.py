@@ -127,7 +127,7 @@ class DataTable:
         return self.n_classes - 1 - int(self.counts[::-1].argmin())
 
     def label(self, code: int) -> str:
-        """The label of a class, in quotation marks.
+        """The label of a class for a sentence: in quotation marks, and cut after 60 characters.
 
         Parameters
         ----------
@@ -139,7 +139,8 @@ class DataTable:
         str
             The label.
         """
-        return f"“{self.classes[code]}”"
+        words = str(self.classes[code])
+        return f"“{words if len(words) <= 60 else words[:59] + '…'}”"
 
     def rows(self, index: npt.ArrayLike) -> Any:
         """The rows of ``X`` named by ``index``, as an array or a DataFrame.
