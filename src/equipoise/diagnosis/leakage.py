@@ -16,7 +16,10 @@ QUESTION = "Does something give the target away?"
 MOST = 50_000
 _MOST_TESTED = 300
 _GIVEN_AWAY = 0.995
-_ONLY, _LEAST_ONLY = 0.95, 10  # of the rows in which a column is filled (or empty), and so many, are rare ones
+_ONLY, _LEAST_ONLY = (
+    0.95,
+    10,
+)  # of the rows in which a column is filled (or empty), and so many, are rare ones
 
 
 def _column_auc(values: np.ndarray, target: np.ndarray) -> float:
@@ -80,7 +83,9 @@ def ask(sample: Sample) -> Answer:
         "best_auc": float(scores[order[0]]),
         "given_away": [sample.names[i] for i in order if scores[i] >= _GIVEN_AWAY],
         "filled_for_rare": [
-            name for i, name in enumerate(sample.names) if scores[i] < _GIVEN_AWAY and _tells_by_gaps(sample, i)
+            name
+            for i, name in enumerate(sample.names)
+            if scores[i] < _GIVEN_AWAY and _tells_by_gaps(sample, i)
         ],
         "copied_share": copies,
         "copied": copies > 0.2 and copies > 3 * others + 0.05,
