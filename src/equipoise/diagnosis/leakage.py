@@ -99,9 +99,8 @@ def ask(sample: Sample) -> Answer:
 def _column_score(sample: Sample, place: int, rows: IntArray, target: np.ndarray) -> float:
     """The AUC of one column alone, or of its being missing if that tells more."""
     cells = _cells(sample, place)[rows]
-    if isinstance(sample.X, pd.DataFrame):
-        if sample.table.kinds[place] not in ("number", "date"):
-            return _category_purity(cells, target)
+    if sample.table.kinds[place] not in ("number", "date"):
+        return _category_purity(cells, target)
     numbers = cells.astype(np.float64)
     missing = np.isnan(numbers).astype(np.float64)
     return max(_column_auc(numbers, target), _column_auc(missing, target))
