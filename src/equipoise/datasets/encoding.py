@@ -251,7 +251,8 @@ class DateParts(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "parts_")
         columns: list[FloatArray] = []
         dates = np.asarray(X, dtype=np.float64).T
-        for seconds, names, seen in zip(dates, self.parts_, self.ranges_, strict=True):
+        ranges = getattr(self, "ranges_", [(-np.inf, np.inf)] * len(dates))  # models saved earlier have none
+        for seconds, names, seen in zip(dates, self.parts_, ranges, strict=True):
             near = _date_parts(np.clip(seconds, *seen))
             parts = {**_date_parts(seconds), "year": near["year"], "seconds": near["seconds"]}
             for name in names:
