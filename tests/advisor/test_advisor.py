@@ -72,7 +72,8 @@ def test_the_mean_answer_is_that_of_the_models_that_were_judged(data):
     X, y = data
     advisor = Advisor(treatments=["lightgbm"], trials=1, budget=600).fit(X[:300], y[:300])
     bag = advisor.bags_[0]
-    assert len(advisor.bags_) == 1 and len(bag.models) == 5 * bag.repeats
+    assert len(advisor.bags_) == 1
+    assert len(bag.models) == 5 * bag.repeats
     rows = advisor.encoders_["trees"].transform(X[300:])
     judged = [  # a held-out row was predicted by one fold of each repeat
         advisor.stack_.proba(np.mean([model.log_proba(rows) for model in bag.models[fold::5]], axis=0)[None])

@@ -148,8 +148,10 @@ def test_a_column_filled_for_most_of_one_class_and_nobody_else_gives_the_target_
     case = [(f"case {i}" if text else float(i * 7919)) if there else None for i, there in enumerate(known)]
     frame = pd.DataFrame(X, columns=list("abcdef")).assign(case_no=case)
     finding = ask("leakage", frame, y)
-    assert finding.values["filled_for_rare"] == ["case_no"] and not finding.values["given_away"]
-    assert finding.level == "warning" and "“case_no” is filled" in finding.answer
+    assert finding.values["filled_for_rare"] == ["case_no"]
+    assert not finding.values["given_away"]
+    assert finding.level == "warning"
+    assert "“case_no” is filled" in finding.answer
 
 
 def test_label_noise_is_found():
