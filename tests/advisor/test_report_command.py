@@ -97,6 +97,22 @@ def test_predict_refuses_what_does_not_fit(out, capsys):
     table(5).drop(columns=["age", "health"]).to_csv(out / "short.csv", index=False)
     assert main(["predict", str(out / "out" / "model"), str(out / "short.csv")]) == 2
     assert "it lacks the column 'age'" in capsys.readouterr().err
+    assert main(["predict", str(out / "out" / "model"), str(out / "data.csv"), "--id", "cases"]) == 2
+    assert "there is no column 'cases'; there are 'case', 'age'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        (["--treatments", "lightgmb"], "unknown 'lightgmb'"),
+        (["--prior", "0.5,0.3,0.2"], "prior must be 2 shares, got 3"),
+        (["--cost", "0,1,2;1,0,1;1,1,0"], "got (3, 3)"),
+    ],
+)
+def test_what_cannot_be_followed_is_refused_before_time_is_spent(out, capsys, option, said, monkeypatch):
+    monkeypatch.setattr("equipoise.advisor.writing.diagnose", mock.Mock(side_effect=AssertionError))
+    assert report(out, *option) == 2
+    assert said in capsys.readouterr().err
 
 
 def test_retune_writes_beside_the_model_unless_told_otherwise(out, capsys):

@@ -138,6 +138,21 @@ def test_missing_dates_stay_missing():
     assert np.isnan(DateParts().fit(seconds).transform(seconds)[1]).all()
 
 
+def test_a_date_later_than_all_seen_counts_as_the_last_one():
+    """Every new table is later than the old one; a linear trend must not be drawn on into it."""
+    hours = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(40 * 24), unit="h")
+    seen = pd.DataFrame({"when": (hours - pd.Timestamp(0)) / pd.Timedelta(seconds=1)})
+    encoder = TableEncoder(("date",), for_trees=False).fit(seen)
+    later = seen + 86400 * 7 * 30  # the same weekdays and hours, thirty weeks on
+    names = encoder.get_feature_names_out().tolist()
+    assert not [name for name in names if "month" in name]  # forty days tell nothing of the other months
+    encoded, drawn_on = encoder.transform(seen), encoder.transform(later)
+    trend = names.index("when seconds")
+    np.testing.assert_array_equal(drawn_on[:, trend], encoded[:, trend].max())
+    around = [i for i, name in enumerate(names) if "weekday" in name or "hour" in name]
+    np.testing.assert_allclose(drawn_on[:, around], encoded[:, around])
+
+
 def test_kinds_must_fit():
     with pytest.raises(ValueError, match="X must have 2 columns, one for each of kinds, got 1"):
         TableEncoder(("number", "date")).fit(np.zeros((3, 1)))

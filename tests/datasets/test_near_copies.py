@@ -36,6 +36,17 @@ def test_copies_of_patients_are_found_whole(patients, each, noise):
     assert agreement(groups, truth[order]) > 0.98
 
 
+@pytest.mark.parametrize("spoiled", ["rounded", "gaps"])
+def test_rounding_and_gaps_do_not_hide_copies(spoiled):
+    """Measurements come with one decimal, and some are missing."""
+    X, y, truth = copies(150, 8, noise=0.06)
+    gaps = np.random.default_rng(1).random(X.shape) < 0.05
+    X = X.round(1) if spoiled == "rounded" else np.where(gaps, np.nan, X)
+    groups = find_near_copies(DataTable.from_arrays(X, y))
+    assert groups is not None
+    assert agreement(groups, truth) > 0.95
+
+
 def test_the_diagnosis_says_it_unless_groups_are_named():
     X, y, patient = copies(150, 8)
     finding = diagnose(X, y, questions=["duplicates"])["duplicates"]

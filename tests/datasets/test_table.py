@@ -8,9 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_array
+from sklearn.metrics import roc_auc_score
 
 from equipoise._core import memory
 from equipoise.datasets import DataTable, read_table
+from equipoise.datasets.encoding import TableEncoder
 from equipoise.datasets.reading import read_frame
 from equipoise.datasets.schema import Schema
 
@@ -97,6 +99,19 @@ def test_prose_is_kept_and_names_are_left_out():
         table = table_of(name)
         assert table.schema.names == ("other",)
         assert "'a' has a different text in almost every row" in table.notes[0]
+
+
+@pytest.mark.parametrize("numbers", [True, False])
+def test_names_of_some_rows_only_are_kept_for_being_there(numbers):
+    """A case number that only fraud has gives the label away: left out as an id, nobody would hear of it."""
+    y = np.arange(N) % 3 == 0
+    case = [(float(i * 7919) if numbers else f"case {i:x}q") if fraud else None for i, fraud in enumerate(y)]
+    table = DataTable.from_arrays(pd.DataFrame({"case_no": case, "other": np.sin(np.arange(N))}), y)
+    assert "case_no" in table.schema.names
+    for for_trees in (True, False):
+        encoded = TableEncoder(table.kinds, for_trees=for_trees).fit_transform(table.X)
+        there = [roc_auc_score(table.y, np.nan_to_num(column, nan=-1e9)) for column in encoded.T]
+        assert max(max(there), 1 - min(there)) == 1.0
 
 
 @pytest.mark.parametrize(

@@ -141,6 +141,19 @@ def test_a_column_filled_only_for_one_class_gives_the_target_away():
     assert ask("leakage", X, y).values["given_away"] == ["column 2"]
 
 
+@pytest.mark.parametrize("text", [True, False])
+def test_a_column_filled_for_most_of_one_class_and_nobody_else_gives_the_target_away(text):
+    X, y = groups(gap=1.0)
+    known = (y == 1) & (np.cumsum(y == 1) % 5 > 0)  # four of five frauds have a case number
+    case = [(f"case {i}" if text else float(i * 7919)) if there else None for i, there in enumerate(known)]
+    frame = pd.DataFrame(X, columns=list("abcdef")).assign(case_no=case)
+    finding = ask("leakage", frame, y)
+    assert finding.values["filled_for_rare"] == ["case_no"]
+    assert not finding.values["given_away"]
+    assert finding.level == "warning"
+    assert "“case_no” is filled" in finding.answer
+
+
 def test_label_noise_is_found():
     X, y = groups(gap=5.0)
     flipped = np.arange(0, 20)

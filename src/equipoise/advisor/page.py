@@ -158,7 +158,7 @@ def _summary(advisor: Advisor, table: DataTable, diagnosis: Diagnosis | None, ou
 
 def _purpose(advisor: Advisor) -> str:
     point = advisor.operating_point_
-    if point.decision.wish.objective == "balanced_accuracy" and not hasattr(advisor, "unmet_wish_"):
+    if point.decision.wish.objective == "balanced_accuracy" and advisor.unmet_wish_ is None:
         return "No cost was named, so every class counts the same, however rare: the best balanced accuracy."
     return f"{point.wish[0].upper()}{point.wish[1:]}."
 

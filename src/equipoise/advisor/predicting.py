@@ -12,6 +12,7 @@ import pandas as pd
 from equipoise.advisor._advisor import Advisor
 from equipoise.datasets.home import load_npz
 from equipoise.datasets.reading import read_frames
+from equipoise.datasets.table import listed
 
 
 def predict_file(
@@ -44,6 +45,8 @@ def predict_file(
     done: list[pd.DataFrame] = []
     notes: list[str] = []
     for frame in read_frames(source, encoding=encoding):  # Parquet comes part by part
+        if id is not None and id not in frame.columns:
+            raise ValueError(f"there is no column {id!r}; there are {listed(frame.columns)}")
         names = {named: frame[named].to_numpy()} if named in frame.columns else {}
         done.append(_predicted(advisor, frame, names))
         notes = notes or _unused(advisor, frame, named)

@@ -38,6 +38,7 @@ def write_report(
     -------
     dict of str to Path
     """
+    advisor.check(table)
     spent = time.monotonic() - budget.started
     diagnosis = diagnose(table, table.y, seconds=_FOR_DIAGNOSIS * (budget.seconds - spent))
     spent = time.monotonic() - budget.started

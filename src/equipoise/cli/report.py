@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     paths = write_report(advisor, table, args.out, budget, id=args.id)
     args.output.say(f"Report: {paths['html']} (also report.md, report.json)")
     args.output.say(f"Model:  {paths['model']}")
-    unmet = getattr(advisor, "unmet_wish_", None)
+    unmet = advisor.unmet_wish_
     if args.output.json:
         args.output.give({**read_json(paths["json"])["data"], "unmet_wish": unmet, "files": paths})
     if unmet:

@@ -51,9 +51,11 @@ def run(args: argparse.Namespace) -> int:
     point = tuned.operating_point_
     lines = []
     if point.threshold is not None:
-        lines.append(
-            f"Threshold {model.operating_point_.threshold:.4f} -> {point.threshold:.4f}, for {point.wish}"
+        before, now = (
+            "by row" if p.decision.wish.by_row else f"{p.threshold:.4f}"
+            for p in (model.operating_point_, point)
         )
+        lines.append(f"Threshold {before} -> {now}, for {point.wish}")
     shares = ", ".join(f"{share:.4g}" for share in point.decision.prior)
     lines.append(f"At class shares {shares}, on rows that were not trained on:")
     for name, value in point.figures.items():

@@ -127,6 +127,8 @@ def _reason_to_leave_out(column: Column, values: pd.Series[Any], present: pd.Ser
     """Why a column cannot help: it is constant, or it only names its rows."""
     if len(present) == len(values) and len(values) > 1 and bool((present == present.iloc[0]).all()):
         return f"has the same value in every row ({present.iloc[0]!s:.40})"
+    if len(present) < _NEAR_UNIQUE * len(values):
+        return ""  # what names only some of the rows tells something by being there
     if column.kind == "category" and len(present) > 50:
         different = present.nunique()
         if different > max(50, _NEAR_UNIQUE * len(present)):

@@ -27,6 +27,7 @@ _COLUMNS_AT_ONCE = 8  # of a large array, so that no line of memory is read twic
 _ROWS_AT_ONCE = 1 << 14
 _SECONDS_A_DAY = 86400.0
 _PERIODS = {"month": 12.0, "weekday": 7.0, "hour": 24.0}
+_DAYS_ROUND = {"month": 365.0, "weekday": 7.0, "hour": 1.0}  # until such a part comes round again
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -56,8 +57,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     -----
     Columns with more than 20 categories become the class shares seen with each category, in ``fit_transform``
     from other folds than the row's own. Prose becomes 30 components of its weighted words. A date becomes its
-    year, month, weekday, hour and seconds, as far as they differ; where everything is on one scale, parts that
-    come round again are points on a circle.
+    year, month, weekday, hour and seconds, as far as they differ and have come round; where everything is on one
+    scale, parts that come round again are points on a circle. A date outside the range seen in ``fit`` counts as
+    the nearest one in it, so that a trend is not drawn on into a time that nobody has seen.
 
     Examples
     --------
@@ -226,22 +228,33 @@ class DateParts(TransformerMixin, BaseEstimator):
         self.circular = circular
 
     def fit(self, X: Any, y: npt.ArrayLike | None = None) -> DateParts:
-        """Find the parts that differ between the rows."""
+        """Find the range of the dates, and the parts that differ between the rows and have come round."""
         seconds = np.asarray(X, dtype=np.float64)
         self.n_features_in_ = seconds.shape[1]
         self.parts_: list[list[str]] = []
+        self.ranges_: list[tuple[float, float]] = []
         for column in seconds.T:
-            parts = _date_parts(column[np.isfinite(column)])
-            differing = [name for name, values in parts.items() if len(values) and np.ptp(values) > 0]
+            known = column[np.isfinite(column)]
+            low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
+            days = (high - low) / _SECONDS_A_DAY
+            differing = [
+                name
+                for name, values in _date_parts(known).items()
+                if len(values) and np.ptp(values) > 0 and days >= _DAYS_ROUND.get(name, 0)
+            ]
             self.parts_.append(differing or ["seconds"])
+            self.ranges_.append((low, high))
         return self
 
     def transform(self, X: Any) -> FloatArray:
         """The parts of all columns, NaN where a date is missing."""
         check_is_fitted(self, "parts_")
         columns: list[FloatArray] = []
-        for seconds, names in zip(np.asarray(X, dtype=np.float64).T, self.parts_, strict=True):
-            parts = _date_parts(seconds)
+        dates = np.asarray(X, dtype=np.float64).T
+        ranges = getattr(self, "ranges_", [(-np.inf, np.inf)] * len(dates))  # models saved earlier have none
+        for seconds, names, seen in zip(dates, self.parts_, ranges, strict=True):
+            near = _date_parts(np.clip(seconds, *seen))
+            parts = {**_date_parts(seconds), "year": near["year"], "seconds": near["seconds"]}
             for name in names:
                 columns += self._on_circle(name, parts[name])
         return np.column_stack(columns)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
+from scipy.stats import entropy
 
 from equipoise._core.checks import FloatArray, IntArray, check_type
 from equipoise._core.random import RandomState, as_generator
@@ -22,8 +23,14 @@ _NEIGHBORS = 30
 GAP = 2.0  # copies are at least so many times nearer than the next row
 _LEAST_SHARE = 0.2  # of the rows must have near-copies
 _LEAST_EXACT = 0.05  # of the rows must have exact copies
-_LEAST_COLUMNS = 3  # with many different values; rows of few and coarse columns are equal by chance
-_MANY_VALUES = 0.2  # different values for each row
+_LEAST_COLUMNS, _MANY_VALUES = (
+    3,
+    0.2,
+)  # of a row, different values for each row: exact copies are no chance then
+_LEAST_VALUES = 20  # different values of a column that tells rows apart
+_LEAST_DETAIL = (
+    3.0  # times the detail that numbers the rows; rows of few and coarse columns are equal by chance
+)
 
 
 def find_near_copies(table: DataTable, *, random_state: RandomState = 0) -> IntArray | None:
@@ -58,18 +65,19 @@ def find_near_copies(table: DataTable, *, random_state: RandomState = 0) -> IntA
     """
     check_type("table", table, DataTable)
     X = _numbers(table)
-    if len(X) < 2 * _NEIGHBORS or _columns_with_many_values(X) < _LEAST_COLUMNS:
+    if len(X) < 2 * _NEIGHBORS or _detail(X) < _LEAST_DETAIL:
         return None
     rng = as_generator(random_state)
-    exact = _exact_copies(X)
-    repeated = _share_in_groups(exact)
     scaler = ScaledNumbers().fit(X[np.sort(rng.permutation(len(X))[:_MOST_SEARCHED])])
-    radius = _copy_radius(scaler.transform(_neighborhood(X, scaler, rng)), rng)
+    radius = _copy_radius(_scaled(scaler, _neighborhood(X, scaler, rng)), rng)
     if radius is not None:
-        groups = _linked(scaler.transform(X), radius, rng)
+        groups = _linked(_scaled(scaler, X), radius, rng)
         if _share_in_groups(groups) >= _LEAST_SHARE and np.bincount(groups).max() < _LEAST_SHARE * len(X):
             return groups
-    return exact if repeated >= _LEAST_EXACT else None
+    if _columns_with_many_values(X) < _LEAST_COLUMNS:
+        return None
+    exact = _exact_copies(X)
+    return exact if _share_in_groups(exact) >= _LEAST_EXACT else None
 
 
 def describe_near_copies(table: DataTable, groups: IntArray) -> str:
@@ -115,6 +123,23 @@ def _columns_with_many_values(X: npt.NDArray[Any]) -> int:
     return sum(len(np.unique(column)) > _MANY_VALUES * len(some) for column in some.T)
 
 
+def _detail(X: npt.NDArray[Any]) -> float:
+    """How many times over the columns together could number a fifth of the rows: their entropies over its log."""
+    some = X[:: max(1, len(X) // _MOST_SEARCHED)]
+    counts = [np.unique(column, return_counts=True)[1] for column in some.T]
+    fine = [entropy(count) for count in counts if len(count) >= _LEAST_VALUES]
+    return float(sum(fine)) / np.log(max(0.2 * len(some), 2))
+
+
+def _scaled(scaler: ScaledNumbers, X: npt.NDArray[Any]) -> FloatArray:
+    """Columns on one scale, with gaps where they are: what is not known of a row does not move it away."""
+    return (np.asarray(X, dtype=np.float64) - scaler.means_) / scaler.deviations_
+
+
+def _metric(Z: FloatArray) -> str:
+    return "nan_euclidean" if np.isnan(Z).any() else "minkowski"
+
+
 def _exact_copies(X: npt.NDArray[Any]) -> IntArray:
     """Codes of equal rows, from a hash that is made a column at a time."""
     total = np.zeros(len(X), dtype=np.uint64)
@@ -147,7 +172,9 @@ def _copy_radius(Z: FloatArray, rng: np.random.Generator) -> float | None:
     from sklearn.neighbors import NearestNeighbors
 
     asked = Z[rng.permutation(len(Z))[:MOST_ASKED]]
-    distances = NearestNeighbors(n_neighbors=_NEIGHBORS + 1).fit(Z).kneighbors(asked)[0][:, 1:]
+    distances = (
+        NearestNeighbors(n_neighbors=_NEIGHBORS + 1, metric=_metric(Z)).fit(Z).kneighbors(asked)[0][:, 1:]
+    )
     smallest = 1e-9 * float(np.median(distances[:, -1]))
     if smallest == 0:
         return None
@@ -175,7 +202,7 @@ def _dimension(distances: FloatArray) -> float:
 def _linked(Z: FloatArray, radius: float, rng: np.random.Generator) -> IntArray:
     """Codes of rows that a chain of steps shorter than ``radius`` connects."""
     first, second = _pairs(Z, radius, rng)
-    near = np.sqrt(((Z[first] - Z[second]) ** 2).sum(axis=1)) < radius
+    near = np.sqrt(Z.shape[1] * np.nanmean((Z[first] - Z[second]) ** 2, axis=1)) < radius
     links = coo_matrix((near, (first, second)), shape=(len(Z), len(Z)))
     links.eliminate_zeros()
     return connected_components(links, directed=False)[1].astype(np.int64)
@@ -186,8 +213,10 @@ def _pairs(Z: FloatArray, radius: float, rng: np.random.Generator) -> tuple[IntA
     if len(Z) <= MOST_COMPARED:
         from sklearn.neighbors import NearestNeighbors
 
-        found = NearestNeighbors(radius=radius).fit(Z).radius_neighbors_graph(Z, mode="connectivity").tocoo()
+        search = NearestNeighbors(radius=radius, metric=_metric(Z)).fit(Z)
+        found = search.radius_neighbors_graph(Z, mode="connectivity").tocoo()
         return found.row.astype(np.int64), found.col.astype(np.int64)
+    Z = np.nan_to_num(Z)
     firsts, seconds = [], []
     for _ in range(12):
         directions = rng.normal(size=(Z.shape[1], 8))

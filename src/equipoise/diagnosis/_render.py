@@ -209,6 +209,11 @@ def _leakage(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> _Rende
         found.append(
             f"{named} alone tells the classes apart almost perfectly: was it known before the outcome?"
         )
+    if v["filled_for_rare"]:
+        named = ", ".join(f"“{name}”" for name in v["filled_for_rare"][:5])
+        found.append(
+            f"Whether {named} is filled gives {sample.label(sample.rare)} away: was it known before the outcome?"
+        )
     if v["copied"]:
         share = v["copied_share"]
         found.append(f"{share:.0%} of the rare rows are copies of each other, as after random over-sampling.")

@@ -7,6 +7,7 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from equipoise._core.checks import IntArray
+from equipoise.datasets.schema import MISSING
 from equipoise.diagnosis._contract import Answer, Sample
 from equipoise.diagnosis.duplicates import row_hashes
 
@@ -15,6 +16,10 @@ QUESTION = "Does something give the target away?"
 MOST = 50_000
 _MOST_TESTED = 300
 _GIVEN_AWAY = 0.995
+_ONLY, _LEAST_ONLY = (
+    0.95,
+    10,
+)  # of the rows in which a column is filled (or empty), and so many, are rare ones
 
 
 def _column_auc(values: np.ndarray, target: np.ndarray) -> float:
@@ -77,23 +82,38 @@ def ask(sample: Sample) -> Answer:
         "best_column": sample.names[order[0]],
         "best_auc": float(scores[order[0]]),
         "given_away": [sample.names[i] for i in order if scores[i] >= _GIVEN_AWAY],
+        "filled_for_rare": [
+            name
+            for i, name in enumerate(sample.names)
+            if scores[i] < _GIVEN_AWAY and _tells_by_gaps(sample, i)
+        ],
         "copied_share": copies,
         "copied": copies > 0.2 and copies > 3 * others + 0.05,
         "interpolated_share": between,
         "interpolated": between > 0.2,
     }
-    found = values["given_away"] or values["copied"] or values["interpolated"]
+    found = values["given_away"] or values["filled_for_rare"] or values["copied"] or values["interpolated"]
     return Answer("warning" if found else "good", values)
 
 
 def _column_score(sample: Sample, place: int, rows: IntArray, target: np.ndarray) -> float:
     """The AUC of one column alone, or of its being missing if that tells more."""
-    if isinstance(sample.X, pd.DataFrame):
-        cells = sample.X[sample.names[place]].to_numpy()[rows]
-        if sample.table.kinds[place] not in ("number", "date"):
-            return _category_purity(cells, target)
-    else:
-        cells = sample.X[rows, place]
+    cells = _cells(sample, place)[rows]
+    if sample.table.kinds[place] not in ("number", "date"):
+        return _category_purity(cells, target)
     numbers = cells.astype(np.float64)
     missing = np.isnan(numbers).astype(np.float64)
     return max(_column_auc(numbers, target), _column_auc(missing, target))
+
+
+def _cells(sample: Sample, place: int) -> np.ndarray:
+    framed = isinstance(sample.X, pd.DataFrame)
+    return sample.X[sample.names[place]].to_numpy() if framed else sample.X[:, place]
+
+
+def _tells_by_gaps(sample: Sample, place: int) -> bool:
+    """Whether a column is filled, or empty, for hardly any rows but rare ones, as a case number of frauds is."""
+    cells, rare = _cells(sample, place), sample.y == sample.rare
+    filled = ~np.isnan(cells) if cells.dtype.kind == "f" else cells != MISSING
+    sides = [side for side in (filled, ~filled) if side.sum() >= _LEAST_ONLY]
+    return len(sides) == 2 and any(rare[side].mean() >= _ONLY for side in sides)

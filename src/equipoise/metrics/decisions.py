@@ -174,9 +174,8 @@ def choose_decision(
     p, y, given, wanted = check_predictions(proba, truth, data_prior, prior)
     p = correct_prior(p, given, wanted)
     n = p.shape[1]
+    wish.check(n)
     costs = wish.cost_table(n)
-    if n != 2 and (wish.objective not in ("balanced_accuracy", "cost") or wish.by_row):
-        raise ValueError(f"{wish.words} needs two classes, got {n}: name one with positive")
     if wish.objective == "threshold":
         return Decision.at_threshold(wish.level or 0.0, wanted, wish)
     if wish.by_row:

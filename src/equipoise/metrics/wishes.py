@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from equipoise._core.checks import FloatArray, check_fraction
+from equipoise._core.checks import FloatArray, check_distribution, check_fraction
 from equipoise.metrics._inputs import check_costs
 
 OBJECTIVES = ("balanced_accuracy", "cost", "recall", "precision", "alerts", "f_beta", "threshold")
@@ -163,6 +163,23 @@ class Wish:
             return "the best F1" if self.beta == 1 else f"the best F-beta with beta {self.beta:g}"
         return "the best balanced accuracy"
 
+    def check(self, n_classes: int) -> None:
+        """Refuse a wish that so many classes cannot have.
+
+        Parameters
+        ----------
+        n_classes : int
+            The number of classes.
+
+        Raises
+        ------
+        ValueError
+            If the wish needs two classes, or its costs do not fit their number.
+        """
+        self.cost_table(n_classes)
+        if n_classes != 2 and (self.objective not in ("balanced_accuracy", "cost") or self.by_row):
+            raise ValueError(f"{self.words} needs two classes, got {n_classes}: name one with positive")
+
     def cost_table(self, n_classes: int) -> FloatArray | None:
         """``cost[truth, call]``, or ``None`` for another wish or a cost by row.
 
@@ -227,6 +244,23 @@ class Wish:
             else:
                 found.append(np.full(n_rows, float(value)))
         return found[0], found[1]
+
+
+def read_prior(prior: Any, n_classes: int) -> FloatArray:
+    """Class shares from the share of the positive class, or from one share a class.
+
+    >>> read_prior(0.25, 2)
+    array([0.75, 0.25])
+    """
+    shares = np.atleast_1d(np.asarray(prior, dtype=np.float64))
+    if shares.size == 1 and n_classes == 2:
+        if not 0 < shares[0] < 1:
+            hint = f": write {shares[0] / 100:g} for {shares[0]:g}%" if 1 < shares[0] <= 100 else ""
+            raise ValueError(f"prior must lie between 0 and 1, got {shares[0]:g}{hint}")
+        return np.array([1 - shares[0], shares[0]])
+    if shares.size != n_classes:
+        raise ValueError(f"prior must be {n_classes} shares, got {shares.size}")
+    return check_distribution("prior", shares)
 
 
 def _read_cost(cost: Any) -> Mapping[str, float | str] | tuple[tuple[float, ...], ...]:
