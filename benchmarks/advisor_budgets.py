@@ -69,12 +69,16 @@ def main() -> None:
     parser.add_argument("--tables", nargs="+", choices=SHAPES, default=list(SHAPES))
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
-    print(f"{len(os.sched_getaffinity(0))} cores\n| table | budget | busy processes | seconds | share of the budget |")
+    print(
+        f"{len(os.sched_getaffinity(0))} cores\n| table | budget | busy processes | seconds | share of the budget |"
+    )
     print("|---|---:|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for busy in args.busy:
-            others = [multiprocessing.Process(target=spin, args=(os.getpid(),), daemon=True) for _ in range(busy)]
+            others = [
+                multiprocessing.Process(target=spin, args=(os.getpid(),), daemon=True) for _ in range(busy)
+            ]
             for process in others:
                 process.start()
             for table in args.tables:

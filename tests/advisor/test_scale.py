@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import os
 import signal
@@ -297,6 +298,68 @@ def test_a_cluster_boosts_on_parts_though_workers_are_killed(tmp_path, cluster, 
     columns = pd.DataFrame(fresh, columns=[f"c{i}" for i in range(6)])
     found, wanted = (average_precision_score(truth, a.predict_proba(columns)[:, 1]) for a in (spread, local))
     assert found > wanted - 0.02
+
+
+def test_a_cluster_too_slow_for_all_rows_takes_fewer_without_boosting_to_the_end(
+    tmp_path, cluster, data, monkeypatch
+):
+    """The first workers' pace says that all rows take too long; what is left of the budget goes into fewer rows."""
+    from equipoise.advisor import all_rows
+
+    asked = []
+    whole = all_rows.boost_on_cluster
+
+    def slow(engine, shared, rows, deadline, needed):
+        asked.append(sum(int(own.sum()) for _, own in rows))
+        if len(asked) == 1:
+            time.sleep(20)
+            shared.trees.set_params(rounds=max(2, needed // 2))
+        return whole(engine, shared, rows, deadline, needed)
+
+    monkeypatch.setattr(all_rows, "boost_on_cluster", slow)
+    table = read_table(write_parts(tmp_path / "parts", *data), "fraud", memory="2MiB")
+    settings = {**FAST, "treatments": ["lightgbm"], "budget": 60}
+    spread = Advisor(**settings, engine=cluster.scheduler_address).fit_table(table)
+    assert asked[0] == 20_000 > asked[1]
+    assert any(f"was fitted to {asked[-1]:,} of 20,000 rows" in note for note in spread.notes_)
+
+
+def test_workers_end_at_once_when_the_rounds_that_are_needed_are_out_of_reach(cluster, data):
+    from equipoise.advisor.engines import Shared, boost_on_cluster
+    from equipoise.datasets import DataTable
+
+    X, y = data
+    blocks = [(b, np.ones(len(b.y), dtype=bool)) for b in table_blocks(DataTable.from_arrays(X, y), 5_000)]
+    shared = Shared(LightGBMTrees(rounds=10**6), FunctionTransformer(), X[:2_000], y[:2_000], 2)
+    began = time.monotonic()
+    ended = boost_on_cluster(cluster.scheduler_address, shared, blocks, began + 300, needed=10**6)
+    assert ended.rounds_ == 20
+    assert time.monotonic() - began < 100
+
+
+def test_networks_are_left_out_where_workers_need_their_memory_for_all_rows(tmp_path, cluster, data):
+    table = read_table(write_parts(tmp_path / "parts", *data), "fraud", memory="2MiB")
+    settings = {**FAST, "treatments": ["lightgbm", "network-logit-adjusted"]}
+    spread = Advisor(**settings, engine=cluster.scheduler_address).fit_table(table)
+    assert any("workers have less than 2 GiB" in note for note in spread.notes_)
+
+
+def test_bins_are_made_once_for_all_folds_and_stay_where_they_are(data):
+    X, y = data
+    rows = Rows({"trees": X}, y, 2)
+    made = []
+
+    class Counting(LightGBMTrees):
+        def dataset(self, *args):
+            made.append(True)
+            return super().dataset(*args)
+
+    treatment = Treatment("counted", "trees", lambda context, **settings: Counting(rounds=5), view="trees")
+    bag = fit_bag(treatment, Context(0), {}, rows, make_folds(y, 3, 0))
+    assert len(made) == 1
+    assert np.isfinite(bag.held_out).all()
+    assert rows.bins
+    assert not copy.copy(rows).bins  # copies go by the state that is sent to workers
 
 
 @pytest.mark.slow

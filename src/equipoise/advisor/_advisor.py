@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import sys
 import time as clock
 import warnings
@@ -24,7 +25,7 @@ from equipoise._core.priors import correct_prior
 from equipoise._core.random import derive_seed, draw_seed
 from equipoise.advisor.bags import Bag, Rows, fit_fold
 from equipoise.advisor.budget import Budget, parse_duration
-from equipoise.advisor.engines import running
+from equipoise.advisor.engines import least_memory, running
 from equipoise.advisor.ensemble import Stack, fit_stack, held_out_stack, keep_useful
 from equipoise.advisor.search import TOO_SHORT, Found, search
 from equipoise.advisor.splits import Fold, make_folds
@@ -219,6 +220,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
             seed=seed % 2**31, smallest=int(table.counts[table.counts > 0].min()), n_rows=len(sample),
             n_columns=views["linear"].shape[1], n_classes=table.n_classes,
             categories=tuple(map(int, encoders["trees"].categorical_features_)), image_shape=table.image_shape,
+            memory=math.inf if table.parts is None else least_memory(self.engine),
         )  # fmt: skip
         n_splits = _splits(table)
 
