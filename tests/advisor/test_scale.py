@@ -325,19 +325,6 @@ def test_a_cluster_too_slow_for_all_rows_takes_fewer_without_boosting_to_the_end
     assert any("was fitted to" in note for note in spread.notes_)
 
 
-def test_workers_end_at_once_when_the_rounds_that_are_needed_are_out_of_reach(cluster, data):
-    from equipoise.advisor.engines import Shared, boost_on_cluster
-    from equipoise.datasets import DataTable
-
-    X, y = data
-    blocks = [(b, np.ones(len(b.y), dtype=bool)) for b in table_blocks(DataTable.from_arrays(X, y), 5_000)]
-    shared = Shared(LightGBMTrees(rounds=10**6), FunctionTransformer(), X[:2_000], y[:2_000], 2)
-    began = time.monotonic()
-    ended = boost_on_cluster(cluster.scheduler_address, shared, blocks, began + 300, needed=10**6)
-    assert ended.rounds_ == 20
-    assert time.monotonic() - began < 100
-
-
 def test_networks_are_left_out_where_workers_need_their_memory_for_all_rows(tmp_path, cluster, data):
     table = read_table(write_parts(tmp_path / "parts", *data), "fraud", memory="2MiB")
     settings = {**FAST, "treatments": ["lightgbm", "network-logit-adjusted"]}
@@ -394,19 +381,23 @@ def test_a_cluster_that_fails_in_the_end_leaves_the_model_that_was_compared(
     assert spread.predict_proba(columns)[:, 1].mean() == pytest.approx(truth.mean(), rel=0.3)
 
 
-def test_workers_end_on_the_same_round_when_the_time_is_up(cluster, data):
-    """The trees of two workers whose time is up at once: as many rounds as the first look allows."""
+def test_workers_end_on_the_same_round_when_the_rounds_that_are_needed_are_out_of_reach(cluster, data):
+    """As many rounds as the first look allows, by all workers."""
+    from equipoise._core.cluster import EngineError
     from equipoise.advisor.engines import Shared, boost_on_cluster
     from equipoise.datasets import DataTable
 
     X, y = data
     blocks = [(b, np.ones(len(b.y), dtype=bool)) for b in table_blocks(DataTable.from_arrays(X, y), 5_000)]
     shared = Shared(LightGBMTrees(rounds=60), FunctionTransformer(), X[:2_000], y[:2_000], 2)
-    ended, whole = (boost_on_cluster(cluster.scheduler_address, shared, blocks, end) for end in (0.0, np.inf))
+    boost = functools.partial(boost_on_cluster, cluster.scheduler_address, shared, blocks)
+    ended, whole = boost(time.monotonic() + 300, needed=10**9), boost(np.inf)
     assert (ended.rounds_, whole.rounds_) == (20, 60)
     np.testing.assert_array_equal(  # the first rounds are the same: all workers took part in them
         ended.booster_.predict(X[:50]), whole.booster_.predict(X[:50], num_iteration=20)
     )
+    with pytest.raises(EngineError, match="the budget ended while the workers were reading"):
+        boost(0.0)
 
 
 def test_workers_without_room_leave_the_model_that_was_compared(tmp_path, cluster, data, monkeypatch):
