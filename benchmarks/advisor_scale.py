@@ -7,8 +7,9 @@
 
 The table is made in blocks, another 200,000 rows are for testing. `equipoise report` and LightGBM (its defaults,
 100 rounds, all rows) run as processes of their own, and their peak memory is what the system counted. With workers
-the report runs on a Dask cluster of processes that may use no more than the memory given, the table has 8-byte
-numbers, and one worker is killed in the middle; any other worker that is lost was killed by its limit.
+the report runs on a Dask cluster of processes that may use no more than the memory given, and one worker is killed
+in the middle; any other worker that is lost was killed by its limit. With workers or `--memory` the table has
+8-byte numbers.
 """
 
 from __future__ import annotations
@@ -138,7 +139,7 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        dtype = "float64" if args.workers else "float32"
+        dtype = "float64" if args.workers or args.memory else "float32"
         train = write_table(folder, args.rows, args.share, args.seed, args.format, dtype)
         test = make_block(10**6, TEST_ROWS, args.seed, args.share)
         test.to_parquet(folder / "test.parquet", index=False)

@@ -108,7 +108,7 @@ def test_time_kept_for_all_rows_follows_what_the_boosted_models_took(data, monke
     monkeypatch.setattr(module, "search", watched)
     monkeypatch.setattr(module, "MOST_COMPARED", 2_000)
     monkeypatch.setattr(all_rows, "expected_seconds", lambda *_: 1e9)  # the first guess is far off
-    Advisor(**{**FAST, "treatments": ["lightgbm"]}).fit(*data)
+    Advisor(**{**FAST, "treatments": ["lightgbm"], "budget": 1e6}).fit(*data)  # much, for a busy machine
     assert 0 < kept[1] < 0.1 * kept[0] < 1e9
 
 
@@ -379,6 +379,28 @@ def test_a_cluster_that_fails_in_the_end_leaves_the_model_that_was_compared(
     fresh, truth = make_rows(20_000, seed=2)
     columns = pd.DataFrame(fresh, columns=[f"c{i}" for i in range(6)])
     assert spread.predict_proba(columns)[:, 1].mean() == pytest.approx(truth.mean(), rel=0.3)
+
+
+def test_a_cluster_that_fails_while_treatments_are_compared_leaves_the_same_report(cluster, monkeypatch):
+    from equipoise.advisor import engines
+
+    def lost(job, rows):
+        raise OSError("a worker was lost")
+
+    monkeypatch.setattr(engines, "_fit", lost)
+    monkeypatch.setattr(engines.time, "sleep", lambda seconds: None)
+    X, y = make_rows(1_500, seed=3)
+    settings = {**FAST, "treatments": ["lightgbm"]}
+    spread = Advisor(**settings, engine=cluster.scheduler_address).fit(X, y)
+    assert any("The fits went on without the cluster" in note for note in spread.notes_)
+    np.testing.assert_array_equal(spread.predict_proba(X), Advisor(**settings).fit(X, y).predict_proba(X))
+
+
+def test_a_sample_fits_into_a_worker(cluster):
+    from equipoise.advisor.engines import room_for_a_sample
+
+    assert room_for_a_sample("local") > 2**60
+    assert room_for_a_sample(cluster.scheduler_address) == 2**30 - 350 * 2**20
 
 
 def test_workers_end_on_the_same_round_when_the_rounds_that_are_needed_are_out_of_reach(cluster, data):

@@ -238,13 +238,15 @@ class Advisor(ClassifierMixin, BaseEstimator):
             if most:
                 budget.set_aside(min(most, _for_the_bags(found.bags, len(rows), table.n_rows, self.n_jobs)))
 
-        with running(self.engine, self.n_jobs, rows) as run:
+        failures: list[str] = []
+        with running(self.engine, self.n_jobs, rows, failures) as run:
             found = search(
                 rows, treatments, context, folds, budget, trials=self.trials, run=run, told=told, tried=keep_time
             )  # fmt: skip
         budget.set_aside(0.0)
         told("choosing the decision")
         self._conclude(sample, encoders, rows, found, wish, context)
+        self.notes_ += failures
         if rows.totals is not None:
             told("fitting the boosted models to all rows")
             refitted = self._fit_all_rows(table, rows, replace(context, threads=self.n_jobs), budget)

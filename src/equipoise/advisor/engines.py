@@ -26,12 +26,13 @@ from equipoise.datasets.blocks import ROWS_AT_ONCE, Block
 _TRIES = 3  # of work that was lost with a worker
 _USABLE = 0.75  # of a worker's memory: Dask pauses a worker at 80 %
 _LOOK_EVERY, _NEVER, _NOT_YET = 10, 2**31, 0  # rounds
+_LIBRARIES, _LEAST_ROOM = 350 * 2**20, 50 * 2**20  # bytes of a worker before it has any rows
 _GONE_AFTER = 20.0  # seconds without an answer: the others gave up
 _HOPELESS = 1.2  # times the time that is left, for the rounds that are still needed
 
 
 @contextmanager
-def running(engine: str, n_jobs: int, rows: Rows) -> Iterator[Run | None]:
+def running(engine: str, n_jobs: int, rows: Rows, notes: list[str]) -> Iterator[Run | None]:
     """What runs the jobs of a bag: ``None`` for one after the other.
 
     Parameters
@@ -42,6 +43,8 @@ def running(engine: str, n_jobs: int, rows: Rows) -> Iterator[Run | None]:
         Threads of this machine.
     rows : Rows
         What all jobs are fitted to; they are sent to a cluster once.
+    notes : list of str
+        A sentence is added if the cluster fails for good; the fits then go on here.
     """
     address = cluster_address(engine)
     if address is None:
@@ -54,12 +57,18 @@ def running(engine: str, n_jobs: int, rows: Rows) -> Iterator[Run | None]:
             sent = client.submit(_itself, rows, pure=False)
 
         def run(jobs: list[FoldJob]) -> list[Any]:
+            if notes:
+                return _on_threads(n_jobs)(jobs)
             light = [replace(job, rows=None) for job in jobs]
 
             def attempt() -> list[Any]:
                 return list(client.gather([client.submit(_fit, job, sent, pure=False) for job in light]))
 
-            return _again_if_lost(attempt, address)
+            try:
+                return _again_if_lost(attempt, address)
+            except EngineError as error:
+                notes.append(f"The fits went on without the cluster: {error}.")
+                return _on_threads(n_jobs)(jobs)
 
         yield run
 
@@ -72,6 +81,11 @@ def least_memory(engine: str) -> float:
     with _client(address) as client:
         workers = client.scheduler_info(n_workers=-1)["workers"].values()
     return min((w["memory_limit"] or math.inf for w in workers), default=math.inf)
+
+
+def room_for_a_sample(engine: str) -> int:
+    """Bytes that fits to a sample may take on the cluster's smallest worker."""
+    return int(min(max(least_memory(engine) - _LIBRARIES, _LEAST_ROOM), 2**62))
 
 
 def rows_on_cluster(engine: str, width: int) -> int:
