@@ -7,8 +7,9 @@
 
 The table is made in blocks, another 200,000 rows are for testing. `equipoise report` and LightGBM (its defaults,
 100 rounds, all rows) run as processes of their own, and their peak memory is what the system counted. With workers
-the report runs on a Dask cluster of processes that may use no more than the memory given, the table has 8-byte
-numbers, and one worker is killed in the middle; any other worker that is lost was killed by its limit.
+the report runs on a Dask cluster of processes that may use no more than the memory given, and one worker is killed
+in the middle; any other worker that is lost was killed by its limit. With workers or `--memory` the table has
+8-byte numbers.
 """
 
 from __future__ import annotations
@@ -105,7 +106,10 @@ def lightgbm_alone(train: Path, test: Path, threads: int) -> None:
     import lightgbm as lgb
     from sklearn.metrics import average_precision_score
 
-    frame = pd.read_csv(train, dtype=np.float32) if train.is_file() else pd.read_parquet(train)
+    if train.is_file():
+        frame = pd.read_csv(train, dtype=np.float32)
+    else:
+        frame = pd.concat([pd.read_parquet(part).astype(np.float32) for part in sorted(train.iterdir())])
     started = time.monotonic()
     data = lgb.Dataset(frame.drop(columns="fraud"), frame["fraud"], free_raw_data=True)
     params = {"objective": "binary", "num_threads": threads, "verbosity": -1, "deterministic": True}
@@ -135,7 +139,7 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        dtype = "float64" if args.workers else "float32"
+        dtype = "float64" if args.workers or args.memory else "float32"
         train = write_table(folder, args.rows, args.share, args.seed, args.format, dtype)
         test = make_block(10**6, TEST_ROWS, args.seed, args.share)
         test.to_parquet(folder / "test.parquet", index=False)
@@ -168,7 +172,7 @@ def compare(folder: Path, train: Path, test: pd.DataFrame, args: argparse.Namesp
     )
     proba = pd.read_csv(predicted)["probability of 1"]
     ours["average_precision"] = float(average_precision_score(test["fraud"], proba))
-    ours["mean_probability"], ours["share"] = float(proba.mean()), float(test["fraud"].mean())
+    ours["mean_probability"], ours["share_in_test"] = float(proba.mean()), float(test["fraud"].mean())
     command = [
         sys.executable,
         __file__,
@@ -180,6 +184,8 @@ def compare(folder: Path, train: Path, test: pd.DataFrame, args: argparse.Namesp
     ]
     alone = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     notes = json.loads((folder / "out/report.json").read_text())
+    counts = notes["data"]["counts"]
+    ours["share_in_training"] = counts["1"] / sum(counts.values())
     return {
         "rows": args.rows,
         "budget": args.budget,
@@ -189,9 +195,9 @@ def compare(folder: Path, train: Path, test: pd.DataFrame, args: argparse.Namesp
     }
 
 
-def _notes(report: Any) -> Any:
-    found = json.dumps(report)
-    return [line for line in ("fitted to all", "Treatments were compared on") if line in found]
+def _notes(report: Any) -> list[str]:
+    """What the page says about the rows that were compared on and fitted to."""
+    return [note for note in report["data"]["notes"] if "compared" in note or "fitted to" in note]
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import os
 import signal
@@ -107,7 +108,7 @@ def test_time_kept_for_all_rows_follows_what_the_boosted_models_took(data, monke
     monkeypatch.setattr(module, "search", watched)
     monkeypatch.setattr(module, "MOST_COMPARED", 2_000)
     monkeypatch.setattr(all_rows, "expected_seconds", lambda *_: 1e9)  # the first guess is far off
-    Advisor(**{**FAST, "treatments": ["lightgbm"]}).fit(*data)
+    Advisor(**{**FAST, "treatments": ["lightgbm"], "budget": 1e6}).fit(*data)  # much, for a busy machine
     assert 0 < kept[1] < 0.1 * kept[0] < 1e9
 
 
@@ -300,6 +301,56 @@ def test_a_cluster_boosts_on_parts_though_workers_are_killed(tmp_path, cluster, 
 
 
 @pytest.mark.slow
+def test_a_cluster_too_slow_for_all_rows_takes_fewer_without_boosting_to_the_end(
+    tmp_path, cluster, data, monkeypatch
+):
+    """The first workers' pace says that all rows take too long; what is left of the budget goes into fewer rows."""
+    from equipoise.advisor import all_rows
+
+    asked = []
+    whole = all_rows.boost_on_cluster
+
+    def slow(engine, shared, rows, deadline, needed):
+        asked.append(sum(int(own.sum()) for _, own in rows))
+        if len(asked) == 1:
+            time.sleep(0.5 * (deadline - time.monotonic()))
+            shared.trees.set_params(rounds=max(2, needed // 2))
+        return whole(engine, shared, rows, deadline, needed)
+
+    monkeypatch.setattr(all_rows, "boost_on_cluster", slow)
+    table = read_table(write_parts(tmp_path / "parts", *data), "fraud", memory="2MiB")
+    settings = {**FAST, "treatments": ["lightgbm"], "budget": 40}
+    spread = Advisor(**settings, engine=cluster.scheduler_address).fit_table(table)
+    assert asked[0] == 20_000 > asked[1] >= len(table)
+    assert any("was fitted to" in note for note in spread.notes_)
+
+
+def test_networks_are_left_out_where_workers_need_their_memory_for_all_rows(tmp_path, cluster, data):
+    table = read_table(write_parts(tmp_path / "parts", *data), "fraud", memory="2MiB")
+    settings = {**FAST, "treatments": ["lightgbm", "network-logit-adjusted"]}
+    spread = Advisor(**settings, engine=cluster.scheduler_address).fit_table(table)
+    assert any("workers have less than 2 GiB" in note for note in spread.notes_)
+
+
+def test_bins_are_made_once_for_all_folds_and_stay_where_they_are(data):
+    X, y = data
+    rows = Rows({"trees": X}, y, 2)
+    made = []
+
+    class Counting(LightGBMTrees):
+        def dataset(self, *args):
+            made.append(True)
+            return super().dataset(*args)
+
+    treatment = Treatment("counted", "trees", lambda context, **settings: Counting(rounds=5), view="trees")
+    bag = fit_bag(treatment, Context(0), {}, rows, make_folds(y, 3, 0))
+    assert len(made) == 1
+    assert np.isfinite(bag.held_out).all()
+    assert rows.bins
+    assert not copy.copy(rows).bins  # copies go by the state that is sent to workers
+
+
+@pytest.mark.slow
 def test_rows_that_do_not_fit_into_the_workers_are_thinned_and_said(tmp_path, cluster, data, monkeypatch):
     from equipoise.advisor import all_rows
 
@@ -330,19 +381,45 @@ def test_a_cluster_that_fails_in_the_end_leaves_the_model_that_was_compared(
     assert spread.predict_proba(columns)[:, 1].mean() == pytest.approx(truth.mean(), rel=0.3)
 
 
-def test_workers_end_on_the_same_round_when_the_time_is_up(cluster, data):
-    """The trees of two workers whose time is up at once: as many rounds as the first look allows."""
+def test_a_cluster_that_fails_while_treatments_are_compared_leaves_the_same_report(cluster, monkeypatch):
+    from equipoise.advisor import engines
+
+    def lost(job, rows):
+        raise OSError("a worker was lost")
+
+    monkeypatch.setattr(engines, "_fit", lost)
+    monkeypatch.setattr(engines.time, "sleep", lambda seconds: None)
+    X, y = make_rows(1_500, seed=3)
+    settings = {**FAST, "treatments": ["lightgbm"]}
+    spread = Advisor(**settings, engine=cluster.scheduler_address).fit(X, y)
+    assert any("The fits went on without the cluster" in note for note in spread.notes_)
+    np.testing.assert_array_equal(spread.predict_proba(X), Advisor(**settings).fit(X, y).predict_proba(X))
+
+
+def test_a_sample_fits_into_a_worker(cluster):
+    from equipoise.advisor.engines import room_for_a_sample
+
+    assert room_for_a_sample("local") > 2**60
+    assert room_for_a_sample(cluster.scheduler_address) == 2**30 - 350 * 2**20
+
+
+def test_workers_end_on_the_same_round_when_the_rounds_that_are_needed_are_out_of_reach(cluster, data):
+    """As many rounds as the first look allows, by all workers."""
+    from equipoise._core.cluster import EngineError
     from equipoise.advisor.engines import Shared, boost_on_cluster
     from equipoise.datasets import DataTable
 
     X, y = data
     blocks = [(b, np.ones(len(b.y), dtype=bool)) for b in table_blocks(DataTable.from_arrays(X, y), 5_000)]
     shared = Shared(LightGBMTrees(rounds=60), FunctionTransformer(), X[:2_000], y[:2_000], 2)
-    ended, whole = (boost_on_cluster(cluster.scheduler_address, shared, blocks, end) for end in (0.0, np.inf))
+    boost = functools.partial(boost_on_cluster, cluster.scheduler_address, shared, blocks)
+    ended, whole = boost(time.monotonic() + 300, needed=10**9), boost(np.inf)
     assert (ended.rounds_, whole.rounds_) == (20, 60)
     np.testing.assert_array_equal(  # the first rounds are the same: all workers took part in them
         ended.booster_.predict(X[:50]), whole.booster_.predict(X[:50], num_iteration=20)
     )
+    with pytest.raises(EngineError, match="the budget ended while the workers were reading"):
+        boost(0.0)
 
 
 def test_workers_without_room_leave_the_model_that_was_compared(tmp_path, cluster, data, monkeypatch):

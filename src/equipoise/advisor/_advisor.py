@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import time as clock
 import warnings
 from collections.abc import Sequence
@@ -31,7 +32,7 @@ from equipoise.advisor.delivering import (
     seconds_for_all_rows,
     seconds_for_the_bags,
 )
-from equipoise.advisor.engines import running
+from equipoise.advisor.engines import least_memory, running
 from equipoise.advisor.ensemble import Stack
 from equipoise.advisor.preparing import Prepared, prepare
 from equipoise.advisor.search import Found, search
@@ -237,11 +238,13 @@ class Advisor(ClassifierMixin, BaseEstimator):
         self._set_classes(self._labels)
         told = Teller(self.verbose, budget)
         told("preparing the columns")
-        made = prepare(table, _most_compared(table, budget), seed)
-        found = self._search(table, made, budget, told)
+        memory = math.inf if table.parts is None else least_memory(self.engine)
+        made = prepare(table, _most_compared(table, budget), seed, memory)
+        found, failures = self._search(table, made, budget, told)
         told("choosing the decision")
         concluded = conclude(made.sample, made.rows, found, wish, prior)
         self._take(concluded, made, found)
+        self.notes_ += failures
         if made.rows.totals is not None:
             told("fitting the boosted models to all rows")
             self._deliver(table, made, budget, derive_seed(seed, "prior"))
@@ -252,8 +255,13 @@ class Advisor(ClassifierMixin, BaseEstimator):
         told.close()
         return self
 
-    def _search(self, table: DataTable, made: Prepared, budget: Budget, told: Teller) -> Found:
-        """Fit bags for as long as the budget lasts, less what the figures and a fit to all rows will take."""
+    def _search(
+        self, table: DataTable, made: Prepared, budget: Budget, told: Teller
+    ) -> tuple[Found, list[str]]:
+        """Fit bags for as long as the budget lasts, less what the figures and a fit to all rows will take.
+
+        Returns what was found, and a sentence for each failure of a cluster.
+        """
         rows, treatments = made.rows, advised_treatments(self.treatments)
         budget.keep_back(_CONCLUDING_A_ROW * len(rows))
         most = 0.0 if rows.totals is None else 0.5 * budget.left
@@ -266,13 +274,14 @@ class Advisor(ClassifierMixin, BaseEstimator):
                 needed = seconds_for_the_bags(found.bags, len(rows), table.n_rows, self.n_jobs)
                 budget.set_aside(min(most, needed))
 
-        with running(self.engine, self.n_jobs, rows) as run:
+        failures: list[str] = []
+        with running(self.engine, self.n_jobs, rows, failures) as run:
             found = search(
                 rows, treatments, made.context, made.folds, budget, trials=self.trials, run=run, told=told,
                 tried=keep_time,
             )  # fmt: skip
         budget.set_aside(0.0)
-        return found
+        return found, failures
 
     bags_: list[Bag]
     stack_: Stack

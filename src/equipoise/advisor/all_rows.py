@@ -27,7 +27,6 @@ from equipoise.datasets.thinning import thin
 SAFETY = 1.3
 _EFFICIENCY = 0.7  # of each further thread
 ENOUGH = 0.8  # of the rounds, for a model on all rows to replace those on the sample
-_CARE_ELSEWHERE = 5.0  # times the expected time, where nobody knows how busy a cluster is
 _WORTH_A_FIT = 1.5  # times as many rows as before
 PROBE_ROWS, PROBE_ROUNDS, USUAL_ROUNDS = 40_000, 10, 200
 
@@ -108,43 +107,44 @@ class AllRows:
         """
         y = np.concatenate([block.y for block in self.blocks])
         kept, fitted, failure = np.empty(0, dtype=np.int64), list[Bag](), ""
-        here = self.engine == "local"
-        threads, care = (context.threads, SAFETY) if here else (1, _CARE_ELSEWHERE)
-        seconds = care * boosting_seconds(bags[0], len(self.sample), len(y), threads) / len(y)  # a row
         limit, fit_to = self._way(bags, y, context, deadline)
-        most = len(self.sample)
-        if limit < most:
+        least, seconds = len(self.sample), 0.0  # of a row; how busy a cluster is shows when it has begun
+        if self.engine == "local":
+            seconds = SAFETY * boosting_seconds(bags[0], least, len(y), context.threads) / len(y)
+        if limit < least:
             return [], _note(
                 len(y), 0, [], "fitting it to more rows would have taken more memory than there is."
             )
         while len(kept) < len(y):  # as many rows as there is time for, by what the rows before took
             left = max(deadline - time.monotonic(), 0.0)
-            most = min(limit, max(int(left / max(seconds, 1e-12)), most))
+            most = min(limit, max(int(left / max(seconds, 1e-12)), least))
             if most < min(_WORTH_A_FIT * len(kept), len(y)):
                 break
             more = thin(y, np.arange(len(y)), most, context.seed)
             started = time.monotonic()
             try:
-                again = fit_to(more)
+                again, done = fit_to(more)
             except EngineError as error:
                 failure = f"{error}."
                 break
-            if not again:
-                break  # the time was up: what was fitted before is better than half a model
-            kept, fitted = more, again
-            seconds = SAFETY * (time.monotonic() - started) / len(kept)
+            seconds = SAFETY * (time.monotonic() - started) / (max(done, 1e-3) * len(more))
+            if again:
+                kept, fitted = more, again
+            elif fitted or deadline - time.monotonic() < seconds * least:
+                break  # what was fitted before is better than half a model
         return fitted, _note(len(y), len(kept), fitted, failure)
 
     def _way(
         self, bags: Sequence[Bag], y: IntArray, context: Context, deadline: float
-    ) -> tuple[int, Callable[[IntArray], list[Bag]]]:
-        """The most rows that memory holds, and what fits the bags to some rows: here or on a cluster."""
+    ) -> tuple[int, Callable[[IntArray], tuple[list[Bag], float]]]:
+        """The most rows that memory holds, and what fits the bags to some rows, here or on a cluster.
+
+        It returns the bags, and the share of the first one's rounds that there was time for.
+        """
         if self.engine != "local":
             limit = rows_on_cluster(self.engine, self.encoder.n_features_out_)
             return limit, lambda kept: self._fitted_on_cluster(bags[0], y, kept, context, deadline)
-        X = self.sample.views["trees"]
-        made = LightGBMTrees(categories=context.categories, threads=context.threads)
-        reference = made.dataset(X, self.sample.y).construct()
+        reference = self.sample.binned("trees", _unfitted(bags[0], context))
         return self.most, lambda kept: self._fitted_here(bags, y, kept, reference, context, deadline)
 
     def _fitted_here(
@@ -155,7 +155,7 @@ class AllRows:
         reference: Any,
         context: Context,
         deadline: float,
-    ) -> list[Bag]:
+    ) -> tuple[list[Bag], float]:
         """The bags that were fitted to some of the rows in time, in their order."""
         data = binned(self._rows(kept), self.encoder, reference)
         fitted: list[Bag] = []
@@ -165,14 +165,15 @@ class AllRows:
                 break
             started = time.monotonic()
             made = _unfitted(bag, context).fit_dataset(data, self.sample.n_classes, deadline)
-            if made.rounds_ < ENOUGH * bag.models[0].estimator.rounds_:
-                break
+            done = made.rounds_ / bag.models[0].estimator.rounds_
+            if done < ENOUGH:
+                return fitted, 1.0 if fitted else done
             fitted.append(self._as_bag(bag, made, y[kept], started))
-        return fitted
+        return fitted, 1.0
 
     def _fitted_on_cluster(
         self, bag: Bag, y: IntArray, kept: IntArray, context: Context, deadline: float
-    ) -> list[Bag]:
+    ) -> tuple[list[Bag], float]:
         started = time.monotonic()
         shared = Shared(
             _unfitted(bag, context),
@@ -182,10 +183,10 @@ class AllRows:
             self.sample.n_classes,
         )
         rows = [(block, own) for block, own in self._rows(kept) if own.any()]
-        made = boost_on_cluster(self.engine, shared, rows, deadline)
-        if made.rounds_ < ENOUGH * bag.models[0].estimator.rounds_:
-            return []
-        return [self._as_bag(bag, made, y[kept], started)]
+        wanted = shared.trees.rounds
+        made = boost_on_cluster(self.engine, shared, rows, deadline, int(ENOUGH * wanted) + 1)
+        done = made.rounds_ / wanted
+        return ([self._as_bag(bag, made, y[kept], started)] if done >= ENOUGH else []), done
 
     def _rows(self, kept: IntArray) -> list[tuple[Block, BoolArray]]:
         """The blocks, with which of their rows are among those kept."""

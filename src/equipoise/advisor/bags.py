@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -34,12 +34,29 @@ class Rows:
     ----------
     totals : array of int, optional
         Where the rows are a sample: how many rows of each class there are in all.
+    bins : dict
+        The rows as LightGBM keeps them, by the view. They stay where they were made.
     """
 
     views: Mapping[str, FloatArray]
     y: IntArray
     n_classes: int
     totals: IntArray | None = None
+    bins: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def binned(self, view: str, trees: Any) -> Any:
+        """The rows as LightGBM keeps them, made once for all folds: labels play no part in the bins."""
+        if view not in self.bins:
+            self.bins[view] = trees.dataset(self.views[view], self.y).construct()
+        return self.bins[view]
+
+    def part(self, view: str, trees: Any, index: IntArray) -> Any:
+        """Some of them, with the bins of all; ``None`` for no rows."""
+        whole = self.binned(view, trees)
+        return whole.subset(index, whole.params).construct() if len(index) else None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "bins": {}}
 
     @property
     def stands_for(self) -> FloatArray:
@@ -167,7 +184,10 @@ def fit_fold(
     estimator = treatment.build(replace(context, deadline=deadline), **settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the settings are judged by their scores
-        if hasattr(estimator, "cut"):
+        if hasattr(estimator, "fit_dataset"):
+            part, held_out = (rows.part(treatment.view, estimator, index) for index in (train, fold.test))
+            estimator.fit_dataset(part, rows.n_classes, deadline, held_out)
+        elif hasattr(estimator, "cut"):
             valid = (X[fold.test], y[fold.test]) if len(fold.test) else None
             estimator.fit(X[train], y[train], valid=valid, deadline=deadline)
         elif _grows(estimator):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import math
 import socket
 import threading
 import time
@@ -25,10 +26,13 @@ from equipoise.datasets.blocks import ROWS_AT_ONCE, Block
 _TRIES = 3  # of work that was lost with a worker
 _USABLE = 0.75  # of a worker's memory: Dask pauses a worker at 80 %
 _LOOK_EVERY, _NEVER, _NOT_YET = 10, 2**31, 0  # rounds
+_LIBRARIES, _LEAST_ROOM = 350 * 2**20, 50 * 2**20  # bytes of a worker before it has any rows
+_GONE_AFTER = 20.0  # seconds without an answer: the others gave up
+_HOPELESS = 1.2  # times the time that is left, for the rounds that are still needed
 
 
 @contextmanager
-def running(engine: str, n_jobs: int, rows: Rows) -> Iterator[Run | None]:
+def running(engine: str, n_jobs: int, rows: Rows, notes: list[str]) -> Iterator[Run | None]:
     """What runs the jobs of a bag: ``None`` for one after the other.
 
     Parameters
@@ -39,6 +43,8 @@ def running(engine: str, n_jobs: int, rows: Rows) -> Iterator[Run | None]:
         Threads of this machine.
     rows : Rows
         What all jobs are fitted to; they are sent to a cluster once.
+    notes : list of str
+        A sentence is added if the cluster fails for good; the fits then go on here.
     """
     address = cluster_address(engine)
     if address is None:
@@ -51,14 +57,35 @@ def running(engine: str, n_jobs: int, rows: Rows) -> Iterator[Run | None]:
             sent = client.submit(_itself, rows, pure=False)
 
         def run(jobs: list[FoldJob]) -> list[Any]:
+            if notes:
+                return _on_threads(n_jobs)(jobs)
             light = [replace(job, rows=None) for job in jobs]
 
             def attempt() -> list[Any]:
                 return list(client.gather([client.submit(_fit, job, sent, pure=False) for job in light]))
 
-            return _again_if_lost(attempt, address)
+            try:
+                return _again_if_lost(attempt, address)
+            except EngineError as error:
+                notes.append(f"The fits went on without the cluster: {error}.")
+                return _on_threads(n_jobs)(jobs)
 
         yield run
+
+
+def least_memory(engine: str) -> float:
+    """Bytes of the cluster's smallest worker; infinite for this machine and for workers without a limit."""
+    address = cluster_address(engine)
+    if address is None:
+        return math.inf
+    with _client(address) as client:
+        workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    return min((w["memory_limit"] or math.inf for w in workers), default=math.inf)
+
+
+def room_for_a_sample(engine: str) -> int:
+    """Bytes that fits to a sample may take on the cluster's smallest worker."""
+    return int(min(max(least_memory(engine) - _LIBRARIES, _LEAST_ROOM), 2**62))
 
 
 def rows_on_cluster(engine: str, width: int) -> int:
@@ -118,7 +145,11 @@ class Shared:
 
 
 def boost_on_cluster(
-    engine: str, shared: Shared, blocks: Sequence[tuple[Block, BoolArray]], deadline: float
+    engine: str,
+    shared: Shared,
+    blocks: Sequence[tuple[Block, BoolArray]],
+    deadline: float,
+    needed: int = 0,
 ) -> LightGBMTrees:
     """Boost on blocks that the workers read and keep as bins: no machine ever holds all rows.
 
@@ -133,11 +164,13 @@ def boost_on_cluster(
         With the rows of each to use. They must be readable where the workers run.
     deadline : float
         A time of :func:`time.monotonic`, from which no new round begins.
+    needed : int
+        End early where it shows that the time will not do for so many rounds.
 
     Raises
     ------
     EngineError
-        If the cluster is gone, or workers were lost again and again.
+        If the cluster is gone, workers were lost again and again, or the time was up before they had read the rows.
     """
     address = cluster_address(engine)
     assert address is not None
@@ -147,31 +180,36 @@ def boost_on_cluster(
             warnings.filterwarnings("ignore", message="Sending large graph")
             ready, stop = distributed().Queue(client=client), distributed().Variable(client=client)
             try:
-                return str(
-                    _while_complete(client, lambda: _boosted(client, shared, blocks, deadline, ready, stop))
-                )
+                plan = _Plan(deadline, needed, ready, stop)
+                return str(_while_complete(client, lambda: _boosted(client, shared, blocks, plan)))
             finally:  # also when the work was given up: nobody waits for the others for ever
                 stop.delete()
                 ready.close()
 
-    text = _again_if_lost(attempt, address)
+    try:
+        text = _again_if_lost(attempt, address)
+    except _TimeUp:
+        raise EngineError("the budget ended while the workers were reading the rows") from None
     return LightGBMTrees.from_text(text, list(range(shared.n_classes)))
 
 
-def _boosted(
-    client: Any,
-    shared: Shared,
-    blocks: Sequence[tuple[Block, BoolArray]],
-    deadline: float,
-    ready: Any,
-    stop: Any,
-) -> str:
+@dataclass(frozen=True)
+class _Plan:
+    """When boosting ends, and by what the workers and we agree on it."""
+
+    deadline: float
+    needed: int
+    ready: Any
+    stop: Any
+
+
+def _boosted(client: Any, shared: Shared, blocks: Sequence[tuple[Block, BoolArray]], plan: _Plan) -> str:
     """The trees as text, from workers that each take their turn of the blocks."""
     workers = client.scheduler_info(n_workers=-1)["workers"]
     addresses = sorted(workers)[: len(blocks)]
     ports = client.gather([client.submit(_open_port, workers=[a], pure=False) for a in addresses])
     hosts = [urlparse(address).hostname for address in addresses]
-    stop.set(_NOT_YET)
+    plan.stop.set(_NOT_YET)
     sent = client.submit(_itself, shared, pure=False)
     n_rows = sum(int(own.sum()) for _, own in blocks)
     network = {
@@ -185,22 +223,24 @@ def _boosted(
             blocks[rank :: len(addresses)],
             {**network, "local_listen_port": ports[rank], "num_threads": workers[address]["nthreads"]},
             n_rows,
-            (ready.name, stop.name, rank == 0, deadline - time.monotonic()),
+            (plan.ready.name, plan.stop.name, rank == 0, plan.deadline - time.monotonic(), plan.needed),
             workers=[address],
             pure=False,
         )
         for rank, address in enumerate(addresses)
     ]
-    if _all_ready(ready, futures):  # LightGBM's patience with a machine that is late is short
-        stop.set(_NEVER)
+    if _all_ready(plan, futures):  # LightGBM's patience with a machine that is late is short
+        plan.stop.set(_NEVER)
     return str(client.gather(futures)[0])
 
 
-def _all_ready(ready: Any, futures: Sequence[Any]) -> bool:
+def _all_ready(plan: _Plan, futures: Sequence[Any]) -> bool:
     """Wait until every worker has its rows; False where one of them failed."""
-    while ready.qsize() < len(futures):
+    while plan.ready.qsize() < len(futures):
         if any(future.status == "error" for future in futures):
             return False
+        if time.monotonic() > plan.deadline:
+            raise _TimeUp
         time.sleep(0.2)
     return True
 
@@ -217,9 +257,10 @@ def _boost_on_blocks(
     blocks: Sequence[tuple[Block, BoolArray]],
     network: dict[str, Any],
     n_rows: int,
-    together: tuple[str, str, bool, float],
+    together: tuple[str, str, bool, float, int],
 ) -> str:
     end = _AgreedEnd(*together)
+    blocks = [(end.reading(block), own) for block, own in blocks]
     data = binned(blocks, shared.encoder, shared.trees.dataset(shared.X, shared.codes).construct())
     end.wait_for_others()
     return shared.trees.fit_with_others(data, shared.n_classes, n_rows, network, end).to_text()
@@ -228,31 +269,47 @@ def _boost_on_blocks(
 class _AgreedEnd:
     """Whether a round is the last one, on which all workers agree.
 
-    The first worker looks at its clock at every tenth round. When its time is up it names the tenth round from
-    there, which nobody can pass without it, so that everybody has heard of it by then.
+    The first worker looks at its clock at every tenth round. When its time is up, or will be before the rounds that
+    are needed, it names the tenth round from there, which nobody can pass without it, so that everybody has heard
+    of it by then.
     """
 
-    def __init__(self, ready: str, stop: str, leads: bool, seconds: float) -> None:
+    def __init__(self, ready: str, stop: str, leads: bool, seconds: float, needed: int) -> None:
         self.ready, self.last = distributed().Queue(ready), distributed().Variable(stop)
-        self.leads, self.end = leads, time.monotonic() + seconds
+        self.leads, self.end, self.needed = leads, time.monotonic() + seconds, needed
+
+    def reading(self, block: Block) -> Block:
+        """The block, which is not read anymore when the others gave up: the worker is free for the next attempt."""
+
+        def read() -> Any:
+            self._agreed()
+            return block.read()
+
+        return replace(block, read=read)
 
     def wait_for_others(self) -> None:
         """Say that this worker is ready, and return when all are."""
         self.ready.put(1)
         while self._agreed() == _NOT_YET:
             time.sleep(0.2)
+        self.began = time.monotonic()
+
+    def _is_over(self, done: int) -> bool:
+        now = time.monotonic()
+        still = (now - self.began) / done * max(self.needed - done, 0)
+        return now > self.end or still > _HOPELESS * (self.end - now)
 
     def __call__(self, done: int) -> bool:
         if done % _LOOK_EVERY:
             return False
         agreed = self._agreed()
-        if self.leads and agreed == _NEVER and time.monotonic() > self.end:
+        if self.leads and agreed == _NEVER and self._is_over(done):
             agreed = done + _LOOK_EVERY
             self.last.set(agreed)
         return done >= agreed
 
     def _agreed(self) -> int:
-        return int(self.last.get(timeout=60))  # it is gone where the others gave up
+        return int(self.last.get(timeout=_GONE_AFTER))
 
 
 def _while_complete(client: Any, work: Callable[[], Any]) -> Any:
@@ -272,12 +329,18 @@ def _while_complete(client: Any, work: Callable[[], Any]) -> Any:
         thread.join(1.0)
         if not began <= set(client.scheduler_info(n_workers=-1)["workers"]):
             raise _WorkerLost("a worker was lost")
+    if isinstance(done.get("error"), _TimeUp):
+        raise done["error"]
     if "error" in done:
         raise _WorkerLost(str(done["error"])) from done["error"]
     return done["result"]
 
 
 class _WorkerLost(OSError):
+    pass
+
+
+class _TimeUp(Exception):
     pass
 
 

@@ -232,7 +232,8 @@ def _not_tried(advisor: Advisor) -> str:
     missed = _grouped(advisor)
     if advisor.treatments is not None:
         missed.insert(0, "Only the treatments that were asked for were tried.")
-    sampled = [n for n in advisor.notes_ if n.startswith(("Treatments were compared", "The delivered model"))]
+    named = ("The budget", "Treatments were compared", "The delivered model")
+    sampled = [n for n in advisor.notes_ if n.startswith(named)]
     return " ".join([*(missed or ["Everything that applies to this table was tried."]), *sampled])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -45,8 +46,8 @@ class Prepared:
     folds: Callable[[int], list[Fold]]
 
 
-def prepare(table: DataTable, most: int, seed: int) -> Prepared:
-    """Draw at most ``most`` rows, the rare classes first, and encode them."""
+def prepare(table: DataTable, most: int, seed: int, memory: float = math.inf) -> Prepared:
+    """Draw at most ``most`` rows, the rare classes first, and encode them; ``memory`` is that of a worker."""
     sample = sample_rows(table, most, derive_seed(seed, "sample") % 2**31)
     sample = _with_copies_together(sample)
     encoders = {view: _encoder(table, view) for view in ("trees", "linear")}
@@ -56,6 +57,7 @@ def prepare(table: DataTable, most: int, seed: int) -> Prepared:
         seed=seed % 2**31, smallest=int(table.counts[table.counts > 0].min()), n_rows=len(sample),
         n_columns=views["linear"].shape[1], n_classes=table.n_classes,
         categories=tuple(map(int, encoders["trees"].categorical_features_)), image_shape=table.image_shape,
+        memory=memory,
     )  # fmt: skip
     n_splits = _splits(table)
 

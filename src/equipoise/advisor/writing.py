@@ -15,6 +15,7 @@ from equipoise.datasets import DataTable
 from equipoise.diagnosis import Diagnosis, diagnose
 
 _FOR_DIAGNOSIS, _FOR_REASONS = 0.2, 0.08  # of what reading leaves, and of the budget
+_LEAST_SEARCH = 0.1  # of the budget, even where nothing is left of it
 _FOR_WRITING = 4.0  # seconds of a processor that nobody else uses
 
 
@@ -44,11 +45,16 @@ def write_report(
     spent = time.monotonic() - budget.started
     pace = max(1.0, spent / max(time.process_time(), 1e-3))  # others may want the processor too
     kept = min(_FOR_WRITING * pace, 0.5 * budget.seconds) + _FOR_REASONS * budget.seconds
-    left = max(budget.seconds - spent - kept, 0.1 * budget.seconds)
-    advisor.set_params(budget=left)
+    left, least = budget.seconds - spent - kept, _LEAST_SEARCH * budget.seconds
+    advisor.set_params(budget=max(left, least))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*the decision is for balanced accuracy instead")
         advisor.fit_table(table)
+    if left < least:
+        advisor.notes_.append(
+            f"The budget of {budget.seconds:g} s left hardly any time for a search: {spent:.1f} s had passed "
+            "before it began, and the page takes time too. A longer budget finds a better model."
+        )
     advisor.info_["id"] = id
     return write_fitted(advisor, table, out, diagnosis)
 

@@ -87,5 +87,15 @@ def _read(args: argparse.Namespace, wishes: dict[str, Any]) -> DataTable:
     return read_table(
         args.data, args.target, encoding=args.encoding, positive=args.positive, group=args.group, time=args.time,
         id=args.id, drop=args.drop.split(",") if args.drop else (), keep_values=wish.columns,
-        memory=args.memory or ("2GiB" if args.engine != "local" and Path(args.data).is_dir() else None),
+        memory=_memory(args),
     )  # fmt: skip
+
+
+def _memory(args: argparse.Namespace) -> Any:
+    """What a folder of parts may use: what was asked for, and on a cluster no more than a worker has to spare."""
+    if args.engine == "local" or not Path(args.data).is_dir():
+        return args.memory
+    from equipoise.advisor.engines import room_for_a_sample
+    from equipoise.datasets.parts import parse_memory
+
+    return min(parse_memory(args.memory or "2GiB"), room_for_a_sample(args.engine))

@@ -89,20 +89,11 @@ class LightGBMTrees(ClassifierMixin, BaseEstimator):
             "verbosity": -1,
         }
 
-    def fit(
-        self,
-        X: FloatArray,
-        y: IntArray,
-        valid: tuple[FloatArray, IntArray] | None = None,
-        deadline: float = np.inf,
-    ) -> LightGBMTrees:
-        """Boost until ``rounds``, the deadline, or no gain on ``valid`` for a while."""
+    def fit(self, X: FloatArray, y: IntArray) -> LightGBMTrees:
+        """Boost for ``rounds`` rounds."""
         self.classes_ = np.unique(y)
         data = self.dataset(X, np.searchsorted(self.classes_, y))
-        held_out = None
-        if valid is not None:
-            held_out = data.create_valid(valid[0], np.searchsorted(self.classes_, valid[1]))
-        return self._boost(data, held_out, len(y), _after(deadline))
+        return self._boost(data, None, len(y), _after(np.inf))
 
     def dataset(self, X: FloatArray, codes: IntArray) -> Any:
         """The rows as LightGBM keeps them."""
@@ -112,10 +103,21 @@ class LightGBMTrees(ClassifierMixin, BaseEstimator):
         categories: Any = list(self.categories) or "auto"
         return lgb.Dataset(X, codes, categorical_feature=categories, params=params)
 
-    def fit_dataset(self, data: Any, n_classes: int, deadline: float = np.inf) -> LightGBMTrees:
-        """Boost on rows that LightGBM holds already, with all class codes."""
+    def fit_dataset(
+        self, data: Any, n_classes: int, deadline: float = np.inf, held_out: Any = None
+    ) -> LightGBMTrees:
+        """Boost on rows that LightGBM holds: all rounds, or until the deadline or no gain on ``held_out``.
+
+        Parameters
+        ----------
+        data, held_out : lightgbm.Dataset
+            With the same bins; labels are class codes.
+        n_classes : int
+        deadline : float
+            A time of :func:`time.monotonic`.
+        """
         self.classes_ = np.arange(n_classes)
-        return self._boost(data, None, data.num_data(), _after(deadline))
+        return self._boost(data, held_out, data.num_data(), _after(deadline))
 
     def fit_with_others(
         self,

@@ -64,6 +64,8 @@ class Context:
         Height, width and channels where the columns are pixels.
     deadline : float
         A time of :func:`time.monotonic` at which a fit should end with what it has.
+    memory : float
+        Bytes of the smallest worker, where fits run on a cluster that keeps all rows of a large table later.
     """
 
     seed: int
@@ -77,6 +79,7 @@ class Context:
     categories: tuple[int, ...] = ()
     image_shape: tuple[int, int, int] | None = None
     deadline: float = math.inf
+    memory: float = math.inf
 
 
 def data_prior(counts: IntArray) -> FloatArray:

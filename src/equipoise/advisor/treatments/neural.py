@@ -9,11 +9,14 @@ from equipoise.advisor.treatments._contract import Context, Range, Treatment
 
 MOST_ROWS = 50_000
 _LOADING = 5.0  # seconds to import torch and to fit for the first time
+_LEAST_MEMORY = 2 * 2**30  # of a worker: torch takes 200 MiB of it and never gives them back
 
 
 def _needs_torch(context: Context) -> str:
     if importlib.util.find_spec("torch") is None or importlib.util.find_spec("lightning_fabric") is None:
         return "it needs torch (pip install 'equipoise[torch]')"
+    if context.memory < _LEAST_MEMORY:
+        return "the cluster's workers have less than 2 GiB of memory, which the fit to all rows needs"
     return ""
 
 
