@@ -35,7 +35,7 @@ from equipoise.metrics.costs import (
     expected_cost,
     probability_cost,
 )
-from equipoise.metrics.decisions import Decision, choose_decision
+from equipoise.metrics.decisions import Decision, choose_decision, search_decision
 from equipoise.metrics.generative import (
     Balls,
     balls,
@@ -118,6 +118,7 @@ __all__ = [
     "recall",
     "recall_at_precision",
     "reliability_curve",
+    "search_decision",
     "significance",
     "specificity",
     "threshold_curve",
