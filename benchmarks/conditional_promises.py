@@ -1,8 +1,8 @@
 """How often a recall that `tune` promised holds on new rows: python benchmarks/conditional_promises.py [draws].
 
-Every λ is asked once for a large set of rows. Draws of 46 positives from it are then tuned on, in numpy: by the rule
-of `tune` (λ with the best average precision) and by the best precision at the promised threshold. A few draws are
-also given to `tune` itself, which must choose the same λ.
+Every λ is asked once for a large set of rows. Draws of 46 positives from it are then tuned on, in numpy: by the
+rule of `tune` (λ with the best average precision) and by the best precision at the promised threshold. A few
+draws are also given to `tune` itself, which must choose the same λ.
 """
 
 from __future__ import annotations
