@@ -37,21 +37,24 @@ def promised_place() -> tuple[int, float]:
     return place, float(sure[place])
 
 
-def main(draws: int = 1000, models: int = 4, checked: int = 3) -> None:
+def main(draws: int = 1500, models: int = 4, checked: int = 3) -> None:
     base = NeuralClassifier(module_params={"hidden": (32,)}, epochs=25, batch_size=64, lr=0.01, verbose=False)
     place, sure = promised_place()
     kept: dict[str, list[bool]] = {}
     for seed in range(models):
-        model = ConditionalClassifier("vs", estimator=base, random_state=seed).fit(*planted(1500, 0.08, seed))
-        X, y = planted(15_000, 0.08, 50 + seed)
+        model = ConditionalClassifier("vs", estimator=base, film_scaled=True, random_state=seed)
+        model.fit(*planted(1500, 0.08, seed))
+        X, y = planted(20_000, 0.08, 50 + seed)
         laws = model.distribution_
         axes = (np.linspace(law.low, law.high, 5) for law in laws.values())
         grid = [dict(zip(laws, map(float, values), strict=True)) for values in itertools.product(*axes)]
         scores = model.predict_proba(X, grid)[:, :, 1]
         rare, others = np.flatnonzero(y), np.flatnonzero(y == 0)
-        everyone, rng = np.sort(scores[:, rare], axis=1), np.random.default_rng(seed)
+        everyone, rng = np.sort(scores[:, rare], axis=1), np.random.default_rng(1000 + seed)
         for draw in range(draws):
-            rows = np.r_[rng.choice(rare, POSITIVES, False), rng.choice(others, NEGATIVES, False)]
+            rows = np.r_[
+                rng.choice(rare, POSITIVES, replace=False), rng.choice(others, NEGATIVES, replace=False)
+            ]
             order = np.argsort(scores[:, rows], axis=1)
             positive = order < POSITIVES
             alarms = NEGATIVES - np.cumsum(~positive, axis=1)[positive].reshape(len(grid), -1)
