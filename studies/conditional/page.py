@@ -13,7 +13,7 @@ from equipoise.report import Headline, Picture, Section, Table, Text
 from equipoise.studies.spec import Spec
 
 from ..shared.tables import paired
-from .claims import claims, paper_section
+from .claims import LOWER, claims, gains, paper_section
 from .spec import ASKED, LAWS, METRICS, NAMES, RECALLS, SHOWN, VALUES, trainings
 
 ORDER = (
@@ -26,8 +26,6 @@ PAIRS = (
     ("vs-lct", "vs-lct-nofilm"), ("vs-lct-authors", "vs-lct-nofilm"), ("vs-lct-scaled", "vs-lct"),
     ("focal-lct", "focal"), ("vs-sam-lct", "vs-sam"),
 )  # fmt: skip
-LOWER = ("brier",)
-KEYS = ["dataset", "beta", "seed"]
 
 
 def page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
@@ -53,15 +51,6 @@ def page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
     drawn = (_figure(results, loss) for _figure in (_figure_1, _figure_2) for loss in ("vs", "focal"))
     pictures = [picture for picture in (*drawn, _figure_3(), *_maps(results)) if picture]
     return [*sections, Section("Pictures", pictures)] if pictures else sections
-
-
-def gains(results: pd.DataFrame, metric: str, better: str, than: str) -> pd.Series:
-    """How much one method beats another in a metric, paired over set, β and seed; positive is better."""
-    wide = results.pivot_table(index=KEYS, columns="method", values=metric)
-    if not {better, than} <= set(wide):
-        return pd.Series(dtype=float)
-    sign = -1.0 if metric in LOWER else 1.0
-    return ((wide[better] - wide[than]) * sign).dropna()
 
 
 def _claim(results: pd.DataFrame) -> str:

@@ -15,6 +15,7 @@ from equipoise.metrics import (
     expected_cost,
     f_beta,
     judge_decision,
+    search_decision,
 )
 
 
@@ -231,3 +232,32 @@ def test_long_run_intervals_of_many_small_classes_hold_their_value_and_the_truth
         assert figure.long_run[0] <= figure.value <= figure.long_run[1]
         inside += figure.long_run[0] <= 0.8 <= figure.long_run[1]
     assert inside >= 52  # 57 of 60 are expected
+
+
+def test_a_searched_decision_is_the_best_by_any_measure():
+    """Two overlapping classes at another prior: the threshold is Bayes' one for accuracy, within its noise."""
+    random = np.random.default_rng(0)
+    y = np.repeat([0, 1], [4000, 4000])
+    odds = 2 * random.normal(2.0 * y) - 2 + np.log(0.2 / 0.8)
+    proba = np.stack([1 / (1 + np.exp(odds)), 1 / (1 + np.exp(-odds))], axis=1)
+    weight = np.array([0.8, 0.2])[y]
+    rule, value = search_decision(
+        proba, y, lambda codes: float(np.average(codes == y, weights=weight)), prior=[0.8, 0.2]
+    )
+    assert value == np.average(rule.codes(proba) == y, weights=weight)
+    assert rule.threshold == pytest.approx(0.5, abs=0.12)
+
+
+def test_a_searched_decision_of_many_classes_divides_the_prior_out():
+    random = np.random.default_rng(0)
+    prior = np.array([0.8, 0.15, 0.05])
+    y = random.choice(3, 3000, p=prior)
+    scores = random.normal(size=(3000, 3)) + 1.5 * np.eye(3)[y]
+    likely = np.exp(1.5 * scores) * prior
+    proba = likely / likely.sum(axis=1, keepdims=True)
+
+    def balanced(codes):
+        return float(np.mean([(codes[y == c] == c).mean() for c in range(3)]))
+
+    rule, value = search_decision(proba, y, balanced, prior=prior)
+    assert value == balanced(rule.codes(proba)) > balanced(proba.argmax(axis=1)) + 0.05

@@ -35,6 +35,8 @@ def correct_prior(proba: npt.ArrayLike, trained: npt.ArrayLike, wanted: npt.Arra
     if not p.shape[-1] == trained.size == wanted.size:
         sizes = f"{p.shape[-1]}, {trained.size} and {wanted.size}"
         raise ValueError(f"proba and the priors must have as many classes, got {sizes}")
+    if np.array_equal(trained, wanted):
+        return p
     ratio = np.divide(wanted, trained, out=np.zeros_like(wanted), where=trained > 0)
     scaled = p * ratio
     total = scaled.sum(axis=-1, keepdims=True)

@@ -11,9 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 from torch import Tensor, nn
 
-from equipoise._core.checks import FloatArray
-from equipoise.classifiers._lambda_search import Params, Tuning
-from equipoise.classifiers.ledger import softmax
+from equipoise.classifiers._lambda_search import Tuning
 from equipoise.metrics import Decision, Wish
 from equipoise.networks import ConditionalNetwork, build_network
 from equipoise.training import ConditionalStep, ConditionedLoss, FamilyLoss
@@ -87,33 +85,6 @@ class FeaturesOnly(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.network.features(x)
-
-
-class _View:
-    """The classifier at one λ on data whose features are known, for scikit-learn's scorers."""
-
-    _estimator_type = "classifier"
-
-    def __init__(self, owner: Any, features: Tensor) -> None:
-        self._owner, self._features, self.classes_ = owner, features, owner.classes_
-        self.params: Params = owner.params_
-
-    def __sklearn_tags__(self) -> Any:
-        return self._owner.__sklearn_tags__()
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        return softmax(self._owner._scores(self._features, self.params, "data"))
-
-    def decision_function(self, X: Any) -> FloatArray:
-        scores = self._owner._scores(self._features, self.params, "train")
-        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        scores = self._owner._scores(self._features, self.params, "train")
-        return np.asarray(self.classes_[scores.argmax(axis=1)])
 
 
 def tuning_to_dict(tuning: Tuning, positive: Any) -> dict[str, Any]:

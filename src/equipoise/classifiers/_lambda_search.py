@@ -13,8 +13,7 @@ from scipy import optimize
 from scipy.stats import qmc
 
 from equipoise._core.checks import FloatArray, IntArray, check_choice
-from equipoise._core.priors import correct_prior
-from equipoise.metrics import METRICS, Decision, Metric, Wish, choose_decision, get_metric
+from equipoise.metrics import METRICS, Decision, Metric, Wish, choose_decision, get_metric, search_decision
 from equipoise.training.distributions import Distribution
 
 Params = dict[str, float]
@@ -52,6 +51,27 @@ class Tuning:
         return None if self.decision is None else self.decision.threshold
 
 
+Answer = Callable[[Any], FloatArray]
+"""``answer(prior)``: probabilities of the validation rows under one λ at a prior, the positive class last."""
+_ONE_SIDED = ("precision", "recall", "specificity")  # best where every row, or none, is called
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One λ on the validation rows.
+
+    Attributes
+    ----------
+    value : the metric.
+    decision : the rule that gives it, if it needs one.
+    merit : what λ is chosen by, the larger the better.
+    """
+
+    value: float
+    decision: Decision | None
+    merit: float
+
+
 @dataclass(frozen=True)
 class Judge:
     """A metric together with the rule by which labels are decided for it.
@@ -59,43 +79,57 @@ class Judge:
     Attributes
     ----------
     metric : what is reported.
-    wish : what the decision is chosen for; ``None`` for a metric of scores or probabilities, and for labels that
-        are the network's own most probable class.
+    wish : what the decision is chosen for; ``None`` for a metric of scores or probabilities, and for labels, whose
+        decision is then the one with the best metric.
     """
 
     metric: Metric
     wish: Wish | None = None
 
-    def __call__(self, rows: Held, proba: FloatArray, own: IntArray) -> tuple[float, Decision | None]:
-        """The value for one candidate, and the rule that gives it.
+    @property
+    def promised(self) -> bool:
+        """Whether the decision has to hold with confidence."""
+        return self.wish is not None and self.wish.objective in ("recall", "precision")
 
-        Parameters
-        ----------
-        rows : the validation rows.
-        proba : their probabilities at ``rows.given``, the positive class last.
-        own : the network's own most probable classes.
+    def __call__(self, rows: Held, answer: Answer) -> Judged:
+        """What one λ is worth on the validation rows, and the rule that makes it so.
+
+        A promise bounds the error of a threshold for one λ. Of many λ the one with the best promised value tends
+        to be one whose threshold came out too high, so the λ of a promise is the one with the best average
+        precision, which depends little on where the threshold lies.
         """
         if self.metric.needs != "labels" and self.wish is None:
-            at = rows.moved(proba)
-            positive = 1 if at.shape[1] == 2 else None
-            labels = np.arange(at.shape[1])
-            value = self.metric.evaluate(
-                rows.codes, at, labels=labels, pos_label=positive, sample_weight=rows.weight
-            )
-            return float(value), None
+            return self._unruled(_evaluate(self.metric, rows, answer(rows.asked)))
+        if self.wish is None and self.metric.name in _ONE_SIDED:
+            return self._unruled(self.value(rows, answer("train").argmax(axis=1)))
+        proba, sign = answer(rows.prior), self.metric.sign
         if self.wish is None:
-            return self.value(rows, own), None
-        decision = choose_decision(
-            proba, rows.codes, self.wish, data_prior=rows.given, prior=rows.prior, calibrated=False
-        )
-        return self.value(rows, decision.codes(correct_prior(proba, rows.given, decision.prior))), decision
+            decision, _ = search_decision(
+                proba, rows.codes, lambda codes: sign * self.value(rows, codes), prior=rows.prior
+            )
+        else:
+            decision = choose_decision(proba, rows.codes, self.wish, data_prior=rows.prior, calibrated=False)
+        value = self.value(rows, decision.codes(proba))
+        merit = _evaluate(METRICS["average_precision"], rows, proba) if self.promised else sign * value
+        return Judged(value, decision, merit)
+
+    def _unruled(self, value: float) -> Judged:
+        return Judged(value, None, self.metric.sign * value)
 
     def value(self, rows: Held, called: IntArray) -> float:
         """The metric of given labels on the validation rows."""
-        n = len(rows.given)
+        n = len(rows.prior)
         known = {"labels": np.arange(n), "sample_weight": rows.weight, **({"pos_label": 1} if n == 2 else {})}
         kept = {name: value for name, value in known.items() if name in self.metric.accepts}
         return float(self.metric(rows.codes, called, **kept))
+
+
+def _evaluate(metric: Metric, rows: Held, proba: FloatArray) -> float:
+    n = proba.shape[1]
+    value = metric.evaluate(
+        rows.codes, proba, labels=np.arange(n), pos_label=1 if n == 2 else None, sample_weight=rows.weight
+    )
+    return float(value)
 
 
 @dataclass(frozen=True)
@@ -105,28 +139,28 @@ class Held:
     Attributes
     ----------
     codes : class codes.
-    given : the class shares at which probabilities are given.
     prior : the shares at which decisions are judged: the rows' own, or those asked for.
     weight : what each row counts so that the classes have the shares asked for; ``None`` for one each.
     """
 
     codes: IntArray
-    given: FloatArray
     prior: FloatArray
     weight: FloatArray | None
 
     @classmethod
     def make(cls, codes: IntArray, given: FloatArray, wanted: FloatArray | None) -> Held:
+        """With the shares wanted; else with the rows' own, or ``given`` where a class has no rows."""
         counts = np.bincount(codes, minlength=len(given))
         if wanted is None:
-            return cls(codes, given, counts / counts.sum() if counts.all() else given, None)
+            return cls(codes, counts / counts.sum() if counts.all() else given, None)
         if not counts.all():
             raise ValueError("a prior needs validation rows of every class, but one class has none")
-        return cls(codes, given, wanted, (wanted * counts.sum() / counts)[codes])
+        return cls(codes, wanted, (wanted * counts.sum() / counts)[codes])
 
-    def moved(self, proba: FloatArray) -> FloatArray:
-        """Probabilities at the shares asked for; as they are if none were."""
-        return proba if self.weight is None else correct_prior(proba, self.given, self.prior)
+    @property
+    def asked(self) -> Any:
+        """The prior that probabilities are judged at: the data's unless another was asked for."""
+        return "data" if self.weight is None else self.prior
 
 
 def read_metric(metric: str | None, keywords: dict[str, Any], *, promise: bool = True) -> Judge:
@@ -209,28 +243,23 @@ def default_of(law: Distribution) -> float:
     return float(law.quantile(0.5))
 
 
-def scan(
-    candidates: Sequence[Params], judge: Callable[[Params], tuple[float, Decision | None]]
-) -> list[dict[str, Any]]:
+def scan(candidates: Sequence[Params], judge: Callable[[Params], Judged]) -> list[dict[str, Any]]:
     """Judge each candidate; what a candidate cannot reach (no such recall) is a NaN, unless all fail."""
     rows: list[dict[str, Any]] = []
     failure: ValueError | None = None
     for candidate in candidates:
         try:
-            value, decision = judge(candidate)
+            judged = judge(candidate)
         except ValueError as error:
-            value, decision, failure = float("nan"), None, error
-        rows.append({**candidate, "value": value, "decision": decision})
-    if failure is not None and all(np.isnan(row["value"]) for row in rows):
+            judged, failure = Judged(float("nan"), None, float("nan")), error
+        rows.append({**candidate, **vars(judged)})
+    if failure is not None and all(np.isnan(row["merit"]) for row in rows):
         raise failure
     return rows
 
 
 def search_continuously(
-    distribution: dict[str, Distribution],
-    judge: Callable[[Params], tuple[float, Decision | None]],
-    sign: int,
-    seed: int = 0,
+    distribution: dict[str, Distribution], judge: Callable[[Params], Judged], seed: int = 0
 ) -> list[dict[str, Any]]:
     """A space-filling scan of the trained box, then a simplex from its best point."""
     free = {name: law for name, law in distribution.items() if law.high > law.low}
@@ -245,12 +274,11 @@ def search_continuously(
 
     unit = qmc.Sobol(len(free), seed=seed).random(64)
     rows = scan([named(low + (high - low) * u) for u in unit], judge)
-    best = max(rows, key=lambda row: -np.inf if np.isnan(row["value"]) else sign * row["value"])
+    best = rows[int(np.nanargmax([row["merit"] for row in rows]))]
 
     def cost(point: FloatArray) -> float:
-        rows.extend(scan_one := scan([named(point)], judge))
-        value = scan_one[0]["value"]
-        return np.inf if np.isnan(value) else -sign * value
+        rows.extend(tried := scan([named(point)], judge))
+        return -float(np.nan_to_num(tried[0]["merit"], nan=-np.inf))
 
     start = np.array([best[name] for name in free])
     optimize.minimize(

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import torch
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from equipoise._core.checks import FloatArray, IntArray, check_choice, check_distribution
+from equipoise._core.checks import FloatArray, check_choice, check_distribution
 from equipoise._core.files import write_json
 from equipoise._core.sealed import SealedFolder, open_sealed, sealing
 from equipoise.classifiers._conditional import (
@@ -23,28 +22,17 @@ from equipoise.classifiers._conditional import (
     ConditionalStepFactory,
     ConditionedFamily,
     FeaturesOnly,
-    _View,
     tuning_from_dict,
     tuning_to_dict,
 )
-from equipoise.classifiers._lambda_search import (
-    Held,
-    Params,
-    Tuning,
-    default_of,
-    read_grid,
-    read_metric,
-    representative_grid,
-    scan,
-    search_continuously,
-)
+from equipoise.classifiers._lambda_search import Params, Tuning, default_of, representative_grid
 from equipoise.classifiers._prediction import _WrappingClassifier
+from equipoise.classifiers._tuning import TunedAfterTraining
 from equipoise.classifiers.ledger import posterior_scores, softmax
 from equipoise.classifiers.neural import NeuralClassifier
 from equipoise.classifiers.saving import check_kind
 from equipoise.classifiers.targets import check_inputs, check_training_data
 from equipoise.datasets import ImageFiles
-from equipoise.metrics import precision_at_recall
 from equipoise.networks import ConditionalNetwork
 from equipoise.training import FamilyLoss, Linear, predict
 from equipoise.training.distributions import Distribution, check_distributions, from_dict, to_dict
@@ -56,7 +44,7 @@ _DEFAULTS: dict[str, dict[str, Distribution]] = {
 }
 
 
-class ConditionalClassifier(_WrappingClassifier):
+class ConditionalClassifier(TunedAfterTraining, _WrappingClassifier):
     """Loss-conditional training: a network that is told its loss's hyper-parameters λ, drawn anew each batch.
 
     After training, any λ of the trained range can be asked for at the cost of the head alone; :meth:`tune`
@@ -356,221 +344,6 @@ class ConditionalClassifier(_WrappingClassifier):
         prior[order] = tuning.decision.prior
         proba = softmax(self._scores(features, None, prior))[:, order]
         return np.asarray(self.classes_[order[tuning.decision.codes(proba)]])
-
-    # Choosing after training
-
-    def tune(
-        self,
-        X: npt.ArrayLike,
-        y: npt.ArrayLike,
-        metric: str | Callable[..., float] | None = None,
-        *,
-        params: Any = None,
-        search: str = "grid",
-        prior: str | npt.ArrayLike = "data",
-        pos_label: Any = None,
-        **keywords: Any,
-    ) -> Tuning:
-        """Choose λ and, for a metric of labels, the decision on validation data. Nothing is retrained.
-
-        What is judged is what :meth:`predict` does afterwards.
-
-        Parameters
-        ----------
-        X : array-like
-            Validation samples that took no part in training.
-        y : array-like of shape (n,)
-            Their labels.
-        metric : str or callable, optional
-            A name of ``equipoise.metrics.METRICS``, ``"f1"``, ``"cost"`` (with ``cost_matrix``), or a
-            scikit-learn scorer ``scorer(estimator, X, y)``. A wish needs no metric: ``recall=0.9`` finds
-            the best precision, ``precision=0.9`` or ``alerts=0.01`` (the largest share of rows) the best
-            recall. A wanted recall or precision holds for new rows with a ``confidence`` of 0.95. Without
-            either the average precision is tuned.
-        params : dict or list of dict, optional
-            Values to combine, or the λ themselves; by default five values over each range.
-        search : {"grid", "continuous"}
-            Over those λ, or over the whole trained range.
-        prior : {"data"}, float or array
-            ``"data"`` takes the validation rows as they come. An array, or the share of the positive
-            class, says what the class shares will be in use: rows are weighted and decisions made for
-            those.
-        pos_label : label, optional
-            The positive class; the rarer one by default.
-        **keywords : Any
-            Keywords of the metric, or a wish such as ``recall=0.99``.
-
-        Returns
-        -------
-        Tuning
-            The best λ, the decision and what they are worth on the validation data.
-
-        Raises
-        ------
-        UnmetWish
-            If the rows cannot promise the wanted recall or precision; the message says what they can promise.
-        """
-        check_choice("search", search, ["grid", "continuous"])
-        if pos_label is not None and pos_label not in self.classes_.tolist():
-            raise ValueError(f"pos_label must be one of {self.classes_.tolist()}, got {pos_label!r}")
-        self.positive_ = self._positive() if pos_label is None else pos_label
-        features, rows = self.backbone(X), self._held(y, prior)
-        judge, sign = self._judge(metric, keywords, features, X, np.asarray(y), rows)
-        if search == "grid":
-            found = scan(read_grid(params, self.distribution_), judge)
-        else:
-            found = search_continuously(self.distribution_, judge, sign)
-        table = pd.DataFrame(found)
-        best = found[int(np.nanargmax(sign * table["value"].to_numpy(dtype=float)))]
-        self.params_ = {name: best[name] for name in self.distribution_}
-        told = prior if rows.weight is None else rows.prior.tolist()
-        self.tuning_ = Tuning(
-            self.params_, float(best["value"]), best["decision"], told, table.drop(columns="decision")
-        )
-        return self.tuning_
-
-    def _positive(self) -> Any:
-        return self.classes_[int(self.data_prior_.argmin())]
-
-    def _order(self) -> IntArray:
-        """Columns of the classes, the positive one last if there are two."""
-        order = np.arange(len(self.classes_))
-        return order[::-1] if len(order) == 2 and self.positive_ == self.classes_[0] else order
-
-    def _held(self, y: npt.ArrayLike, prior: Any) -> Held:
-        order = self._order()
-        place = {label: code for code, label in enumerate(self.classes_[order].tolist())}
-        labels = np.asarray(y).tolist()
-        unknown = sorted(set(map(str, set(labels) - set(place))))
-        if unknown:
-            raise ValueError(f"y holds the class {unknown[0]}, which was not trained on")
-        codes = np.array([place[label] for label in labels], dtype=np.int64)
-        given = self.data_prior_[order]
-        if isinstance(prior, str):
-            check_choice("prior", prior, ["data"])
-            return Held.make(codes, given, None)
-        shares = np.asarray(prior, dtype=np.float64)
-        if shares.ndim == 0:
-            shares = np.array([1 - shares, shares])[np.argsort(order)]
-        if not ((shares > 0) & (shares < 1)).all():
-            raise ValueError(
-                f"prior must lie between 0 and 1 for every class, got {np.asarray(prior).tolist()}"
-            )
-        if len(shares) != len(order):
-            raise ValueError(f"prior must have a share for each of {len(order)} classes, got {len(shares)}")
-        return Held.make(codes, given, check_distribution("prior", shares)[order])
-
-    def _judge(
-        self, metric: Any, keywords: dict[str, Any], features: Tensor, X: Any, y: npt.NDArray[Any], rows: Held
-    ) -> tuple[Callable[[Params], tuple[float, Any]], int]:
-        if callable(metric):
-            view = _View(self, features)
-            weights = {} if rows.weight is None else {"sample_weight": rows.weight}
-
-            def by_scorer(candidate: Params) -> tuple[float, None]:
-                view.params = candidate
-                return float(metric(view, X, y, **weights)), None
-
-            return by_scorer, 1
-        judge, order = read_metric(metric, keywords), self._order()
-
-        def by_name(candidate: Params) -> tuple[float, Any]:
-            own = np.argsort(order)[self._scores(features, candidate, "train").argmax(axis=1)]
-            return judge(rows, softmax(self._scores(features, candidate, "data"))[:, order], own)
-
-        return by_name, judge.metric.sign
-
-    def survey(
-        self,
-        X: npt.ArrayLike,
-        y: npt.ArrayLike,
-        metrics: Sequence[str] = ("auc", "brier", "precision_at_recall", "best_f1"),
-        *,
-        params: Any = None,
-        prior: str | npt.ArrayLike = "data",
-    ) -> pd.DataFrame:
-        """Several metrics under every λ for one pass of the backbone: one row per λ; nothing is chosen.
-
-        ``params`` and ``prior`` are those of :meth:`tune`. Draw the table with
-        :func:`~equipoise.classifiers.plot_tradeoff` or :func:`~equipoise.classifiers.plot_map`.
-
-        Parameters
-        ----------
-        X : array-like
-            Validation samples.
-        y : array-like of shape (n,)
-            Their labels.
-        metrics : sequence of str
-            Names of ``equipoise.metrics.METRICS``.
-        params : dict or list of dict, optional
-            As in :meth:`tune`.
-        prior : {"data"}, float or array
-            As in :meth:`tune`.
-
-        Returns
-        -------
-        DataFrame
-            A column for each hyper-parameter and each metric.
-        """
-        self.positive_ = getattr(self, "positive_", self._positive())
-        features, rows, order = self.backbone(X), self._held(y, prior), self._order()
-        judges = {name: read_metric(name, {}, promise=False) for name in metrics}
-        found = []
-        for candidate in read_grid(params, self.distribution_):
-            own = np.argsort(order)[self._scores(features, candidate, "train").argmax(axis=1)]
-            proba = softmax(self._scores(features, candidate, "data"))[:, order]
-            found.append(
-                {**candidate, **{name: judge(rows, proba, own)[0] for name, judge in judges.items()}}
-            )
-        return pd.DataFrame(found)
-
-    def frontier(
-        self,
-        X: npt.ArrayLike,
-        y: npt.ArrayLike,
-        recalls: npt.ArrayLike | None = None,
-        params: Any = None,
-    ) -> pd.DataFrame:
-        """The best precision at each recall over all λ, and the λ that gives it.
-
-        Returns a table with ``recall``, ``precision`` and one column a hyper-parameter. On validation data this
-        is a menu; the precision of a chosen line is to be measured on other data.
-
-        Parameters
-        ----------
-        X : array-like
-            Validation samples.
-        y : array-like of shape (n,)
-            Their labels, of two classes.
-        recalls : array, optional
-            The recalls; by default twenty from 0.05 to 1.
-        params : dict or list of dict, optional
-            As in :meth:`tune`.
-
-        Returns
-        -------
-        DataFrame
-            A row for each recall.
-        """
-        if len(self.classes_) != 2:
-            raise ValueError(f"a precision-recall frontier needs two classes, got {len(self.classes_)}")
-        wanted = np.linspace(0.05, 1, 20) if recalls is None else np.atleast_1d(np.asarray(recalls, float))
-        features, y = self.backbone(X), np.asarray(y)
-        positive = self._positive()
-        column = self.classes_.tolist().index(positive)
-        rows = []
-        for candidate in read_grid(params, self.distribution_):
-            scores = softmax(self._scores(features, candidate, "data"))[:, column]
-            rows += [
-                {
-                    "recall": recall,
-                    "precision": precision_at_recall(y, scores, min_recall=recall, pos_label=positive),
-                    **candidate,
-                }
-                for recall in wanted
-            ]
-        table = pd.DataFrame(rows)
-        return table.loc[table.groupby("recall")["precision"].idxmax()].reset_index(drop=True)
 
     # Keeping
 

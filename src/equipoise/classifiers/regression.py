@@ -15,7 +15,7 @@ from torch import Tensor
 
 from equipoise._core.checks import FloatArray, check_choice, check_positive
 from equipoise._core.random import draw_seed
-from equipoise.classifiers._lambda_search import Tuning, default_grid, default_of, scan
+from equipoise.classifiers._lambda_search import Tuning, default_grid, default_of
 from equipoise.classifiers._training_job import build_optimizer, initial_network
 from equipoise.losses.functional import balanced_mse
 from equipoise.networks import ConditionalNetwork, build_network
@@ -228,10 +228,8 @@ class ConditionalRegressor(RegressorMixin, BaseEstimator):
         """
         check_choice("metric", metric, _METRICS)
         features, target = self._features(X), np.asarray(y, dtype=np.float64)
-        rows = scan(
-            default_grid(self.distribution_, points=21),
-            lambda params: (_METRICS[metric](target, self._answer(features, params["tau"])), None),
-        )
-        best = min(rows, key=lambda row: float(row["value"]))
-        self.tau_ = float(best["tau"])
-        return Tuning({"tau": self.tau_}, float(best["value"]), None, None, pd.DataFrame(rows))
+        grid = default_grid(self.distribution_, points=21)
+        error = [_METRICS[metric](target, self._answer(features, params["tau"])) for params in grid]
+        best = int(np.argmin(error))
+        self.tau_ = grid[best]["tau"]
+        return Tuning(grid[best], float(error[best]), None, None, pd.DataFrame(grid).assign(value=error))

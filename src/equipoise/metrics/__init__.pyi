@@ -30,6 +30,7 @@ from .costs import expected_cost as expected_cost
 from .costs import probability_cost as probability_cost
 from .decisions import Decision as Decision
 from .decisions import choose_decision as choose_decision
+from .decisions import search_decision as search_decision
 from .generative import Balls as Balls
 from .generative import balls as balls
 from .generative import coverage as coverage

@@ -9,6 +9,7 @@ does. Classifiers, the advisor, ``retune`` and the studies all call these three,
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -197,6 +198,58 @@ def choose_decision(
     return Decision(_search_losses(p, y, wanted, costs), wanted, wish)
 
 
+def search_decision(
+    proba: npt.ArrayLike, truth: npt.ArrayLike, worth: Callable[[IntArray], float], *, prior: npt.ArrayLike
+) -> tuple[Decision, float]:
+    """The decision that is worth most by any measure of labels, from predictions of rows that were not trained on.
+
+    Parameters
+    ----------
+    proba : array of shape (rows, classes)
+        Held-out probabilities at ``prior``.
+    truth : array of int
+        Class codes.
+    worth : callable
+        ``worth(codes)`` of the labels that a decision gives; the larger the better.
+    prior : array of shape (classes,)
+        The class shares where the decision will be used.
+
+    Returns
+    -------
+    Decision
+        For two classes the best of some sixty thresholds at quantiles of either class; for more classes the best
+        of thirty-one strengths at which the prior is divided out. Neighbors count too, so that it is steady.
+    float
+        What it is worth on these rows.
+
+    Examples
+    --------
+    >>> p, y = np.array([[0.9, 0.1], [0.6, 0.4], [0.7, 0.3]]), np.array([0, 1, 1])
+    >>> rule, share = search_decision(p, y, lambda codes: float(np.mean(codes == y)), prior=[0.5, 0.5])
+    >>> rule.codes(p), share
+    (array([0, 1, 1]), 1.0)
+    """
+    p, y, shares, _ = check_predictions(proba, truth, prior, None)
+    if p.shape[1] == 2:
+        cuts = _cuts(p[:, 1])
+        spread = [np.quantile(p[y == c, 1], np.linspace(0, 1, 32)) for c in (0, 1) if (y == c).any()]
+        near = np.unique(np.searchsorted(cuts, np.concatenate([*spread, [1.0]])).clip(max=len(cuts) - 1))
+        rules = [Decision.at_threshold(cut, shares, Wish.make(threshold=cut)) for cut in cuts[near]]
+    else:
+        rules = [Decision.by_weights(np.maximum(shares, 1e-12) ** -s, shares) for s in _STRENGTHS]
+    found = np.array([worth(rule.codes(p)) for rule in rules])
+    smooth = _steadied(found, 2)
+    best = np.flatnonzero(smooth >= np.nanmax(smooth) - 1e-12)
+    middle = best[len(best) // 2]
+    return rules[middle], float(found[middle])
+
+
+def _steadied(values: FloatArray, width: int) -> FloatArray:
+    """Values averaged with their own running mean over so many to either side: a lone peak loses to a broad one."""
+    kernel = np.ones(2 * width + 1) / (2 * width + 1)
+    return 0.5 * (values + np.convolve(np.pad(values, width, mode="edge"), kernel, "valid"))
+
+
 def check_predictions(
     proba: npt.ArrayLike, truth: npt.ArrayLike, data_prior: npt.ArrayLike | None, prior: npt.ArrayLike | None
 ) -> tuple[FloatArray, IntArray, FloatArray, FloatArray]:
@@ -306,12 +359,9 @@ def _f_threshold(score: FloatArray, weight: FloatArray, beta: float) -> float:
 def _search_threshold(score: FloatArray, y: IntArray, prior: FloatArray, wish: Wish) -> float:
     """The threshold of least loss on the held-out rows; of near-ties the one in the flattest surroundings.
 
-    The exact minimizer on few positives jumps with every row. The loss is averaged with its own running mean over
-    2 % of the thresholds to either side, so that a lone dip loses against a broad one.
+    The exact minimizer on few positives jumps with every row, so 2 % of the thresholds to either side count too.
     """
-    values = np.unique(score)
-    edges = np.concatenate([[0.0], values, [1.0 + 1e-9]])
-    cuts = (edges[:-1] + edges[1:]) / 2
+    cuts = _cuts(score)
     hits, alarms = _rates_at(score, y, cuts)
     recall, false = hits / max(np.sum(y == 1), 1), alarms / max(np.sum(y == 0), 1)
     if wish.objective == "f_beta":
@@ -326,12 +376,15 @@ def _search_threshold(score: FloatArray, y: IntArray, prior: FloatArray, wish: W
         )
     else:
         loss = (1 - recall + false) / 2
-    width = int(0.02 * len(cuts))
-    if width:
-        kernel = np.ones(2 * width + 1) / (2 * width + 1)
-        loss = 0.5 * (loss + np.convolve(np.pad(loss, width, mode="edge"), kernel, "valid"))
+    loss = _steadied(loss, int(0.02 * len(cuts)))
     best = np.flatnonzero(loss <= loss.min() + 1e-12)
-    return float(min(cuts[best[len(best) // 2]], 1.0))
+    return float(cuts[best[len(best) // 2]])
+
+
+def _cuts(score: FloatArray) -> FloatArray:
+    """Thresholds between neighboring scores, and beyond the first and the last."""
+    edges = np.concatenate([[0.0], np.unique(score), [1.0 + 1e-9]])
+    return np.minimum((edges[:-1] + edges[1:]) / 2, 1.0)
 
 
 def _search_losses(p: FloatArray, y: IntArray, prior: FloatArray, costs: FloatArray | None) -> FloatArray:
