@@ -111,12 +111,13 @@ SPEC = Spec(
     sizes={"small": {}, "tiny": {"tuned_on": [71], "draws": [81], "losses": ["LA"], "epochs": 1}},
     reference="Wu & Li, Revisiting the Effective Number Theory, Tables 2 and 3",
     differs=(
-        "As the study losses-what-pays: about 2500 training images at 14×14 (Fashion-MNIST) and 16×16 pixels (CIFAR-10), "
-        "a convnet with 8, 16 and 32 channels, 40 epochs, images shifted by up to a tenth and mirrored. Thirty classes "
-        "are MNIST, Fashion-MNIST and CIFAR-10 in gray, 300 to 3 images of each. Every loss but “LDAM-DRW, SGD” has AdamW "
-        "at 0.015 with a cosine schedule, weight decay 5e-4 and a head that normalizes features and weights. “DS on LA” "
-        "is logit adjustment, with the scatter DS of Eq 20 and its gradient after a third of the run. Mixed images are "
-        "λx + (1 − λ)x′ with λ from Beta(α, α) in each batch, and λℓ(y) + (1 − λ)ℓ(y′) as their loss."
+        "As the study losses-what-pays: about 2500 training images at 14×14 (Fashion-MNIST) and 16×16 pixels "
+        "(CIFAR-10), a convnet with 8, 16 and 32 channels, 40 epochs, images shifted by up to a tenth and "
+        "mirrored. Thirty classes are MNIST, Fashion-MNIST and CIFAR-10 in gray, 300 to 3 images of each. Every "
+        "loss but “LDAM-DRW, SGD” has AdamW at 0.015 with a cosine schedule, weight decay 5e-4 and a head that "
+        "normalizes features and weights. “DS on LA” is logit adjustment, with the scatter DS of Eq 20 "
+        "and its gradient after a third of the run. Mixed images are λx + (1 − λ)x′ with λ from Beta(α, α) in each "
+        "batch, and λℓ(y) + (1 − λ)ℓ(y′) as their loss."
     ),
     requires_data=sorted({*THIRTY}),
 )
