@@ -67,7 +67,7 @@ class ClassStatistics:
             self.probability.index_add_(0, target, probability)
             if self.pairs:
                 step = len(target) if torch.compiler.is_compiling() else max(_ENOUGH // logits.shape[1], 1)
-                for z, y in zip(logits.split(step), target.split(step), strict=True):
+                for z, y in zip(torch.split(logits, step), torch.split(target, step), strict=True):
                     difference = z.gather(1, y[:, None]).to(self.count.dtype) - z
                     self.total.index_add_(0, y, difference)
                     self.square.index_add_(0, y, difference.square_())
