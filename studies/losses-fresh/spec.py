@@ -14,6 +14,7 @@ from equipoise.report import Headline, Section, Table, Text
 from equipoise.studies.grid import Settings
 from equipoise.studies.spec import Spec
 
+from ..shared.tables import gains, said_of
 from . import further
 
 _first_study = import_module("..losses-fashion-lt.spec", __package__)
@@ -165,22 +166,12 @@ def _gains(picked: pd.DataFrame) -> list[Any]:
     errors = picked.pivot(index="draw", columns="method", values="test_error")
     if "NENum" not in errors or len(errors) < 2:
         return []
-    rows: list[list[Any]] = [
-        [method, gain.mean(), gain.sem(), f"{gain.min():+.2f} … {gain.max():+.2f}", spread]
-        for method, (gain, spread) in _first_study.gains_of_nenum(errors).items()
-    ]
-    beyond = [row[0] for row in rows if row[1] > row[4]]
-    below = [row[0] for row in rows if row[1] < 0]
-    said = (
-        f"NENum is better than {', '.join(beyond) or 'none'} by more than the spread of the draws, and worse than "
-        f"{', '.join(below) or 'none'}."
-    )
-    columns = ["against", "gain", "±", "draw by draw", "spread"]
+    found = gains(errors, "NENum")
+    rows = [[method, str(gain), gain.pairs, gain.word("worse", "better")] for method, gain in found.items()]
     caption = (
-        "Points of top-1 error that NENum gains, paired over draws, with the standard error of their mean."
+        "Points of top-1 error that NENum gains, paired over draws, with the 95 % interval of their mean."
     )
-    formats = {"gain": "+.2f", "±": ".2f", "spread": ".2f"}
-    return [Text(said), Table(columns, rows, caption, formats=formats)]
+    return [Text(said_of("NENum", found)), Table(["against", "gain", "draws", "NENum is"], rows, caption)]
 
 
 SPEC = Spec(

@@ -42,6 +42,28 @@ class Paired:
         )
 
 
+def gains(errors: pd.DataFrame, method: str) -> dict[str, Paired]:
+    """How far the error of ``method`` lies below that of each other column, pair by pair over the rows."""
+    others = errors.columns.drop(method)
+    found = {str(other): (errors[other] - errors[method]).dropna() for other in others}
+    return {other: paired(gain) for other, gain in found.items() if len(gain)}
+
+
+def said_of(method: str, found: dict[str, Paired]) -> str:
+    """The gains of a method in a sentence, as far as their intervals allow."""
+    words = {other: gain.word("worse", "better") for other, gain in found.items()}
+    parts = [
+        f"{verb} {', '.join(other for other, word in words.items() if word == told)}"
+        for verb, told in (
+            ("is better than", "better"),
+            ("is worse than", "worse"),
+            ("cannot be told from", "cannot tell"),
+        )
+        if told in words.values()
+    ]
+    return f"{method} {'; it '.join(parts)}."
+
+
 def paired(differences: npt.ArrayLike) -> Paired:
     """Student's interval of differences, pair by pair: the one rule by which pages say better or worse.
 

@@ -83,6 +83,52 @@ def test_modules_under_grad_in_training(name):
     torch.testing.assert_close(found, expected)
 
 
+def test_labels_that_cannot_be_redrawn_are_smoothed():
+    """The mean of DisturbLabel over its draws is label smoothing, which transforms and compiled code can do."""
+    logits, target, _ = batch(6, 5)
+    loss = make("disturblabel", 5, rate=0.3).double()
+    drawn = torch.stack([loss(logits, target) for _ in range(2000)])
+    smoothed = nn.functional.cross_entropy(logits, target, label_smoothing=0.3)
+    assert abs(drawn.mean() - smoothed) < 4 * drawn.std() / 2000**0.5
+    assert drawn.std() > 0
+    before = int(loss.step)
+    each = torch.vmap(torch.func.grad(loss))(logits, target)
+    leaf = logits.clone().requires_grad_()
+    (expected,) = torch.autograd.grad(
+        nn.functional.cross_entropy(leaf, target, label_smoothing=0.3, reduction="sum"), leaf
+    )
+    torch.testing.assert_close(each, expected)
+    compiled = torch.compile(loss, backend="eager", fullgraph=True)
+    torch.testing.assert_close(compiled(logits, target), smoothed)
+    torch._dynamo.reset()
+    assert int(loss.step) == before
+
+
+@pytest.mark.parametrize("name", ["vs", "ldam", "kps"])
+def test_constants_follow_buffers_and_settings(name):
+    """What a loss makes once is made anew when a buffer is loaded, moved or changed, or a setting changes."""
+    logits, target, _ = batch(9, 3)
+    loss = make(name, 3, [90, 9, 1])
+    loss(30 * logits.float(), target)
+    source = "log_prior" if name == "vs" else "margins"
+    setting = "tau" if name == "vs" else "scale"
+    for change in (
+        lambda: loss.load_state_dict(make(name, 3, [50, 50, 10]).state_dict()),
+        lambda: getattr(loss, source).mul_(0.5),
+        lambda: setattr(loss, setting, 2.0),
+        loss.double,
+        lambda: setattr(loss, source, getattr(loss, source) * 3),
+    ):
+        change()
+        fresh = make(name, 3, [90, 9, 1]).double()
+        for buffer, value in loss.named_buffers():
+            fresh.get_buffer(buffer).copy_(value)
+        setattr(fresh, setting, getattr(loss, setting))
+        torch.testing.assert_close(
+            loss(30 * logits, target), fresh(30 * logits, target), rtol=1e-6, atol=1e-9
+        )
+
+
 @pytest.mark.slow
 def test_modules_compile_to_one_graph_in_training(name):
     one, two = make(name, 5), make(name, 5)

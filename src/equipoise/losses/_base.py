@@ -6,7 +6,7 @@ import abc
 import math
 import warnings
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,8 @@ from equipoise.losses.functional.shared import is_soft, promote, reduce_loss
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+T = TypeVar("T")
 
 _BATCHES_BEFORE_WARNING = 100
 
@@ -111,6 +113,7 @@ class Loss(nn.Module, abc.ABC):
         self._batches_without_epoch = 0
         self._attached: _Attached | None = None
         self._n_classes: int | None = None  # of the counts, without asking the buffer
+        self._made: tuple[Any, ...] = (None, None, None, None)
         if class_counts is None:
             if self.needs_counts:
                 raise ValueError(f"{type(self).__name__} needs class_counts, got None")
@@ -382,6 +385,34 @@ class Loss(nn.Module, abc.ABC):
         if gathers and self.follows_epochs and self._batches_without_epoch >= 0:
             self._miss_epochs()
         return gathers
+
+    def made_once(self, make: Callable[..., T], source: Tensor, *settings: Any) -> T:
+        """What ``make(source, *settings)`` returns, made anew only if the buffer or a setting has changed.
+
+        A small batch's loss costs no more than a few calls of torch, so that constants are worth keeping.
+        Nothing is kept under a transform, in compiled code, and for settings that are tensors, one value a row.
+
+        Parameters
+        ----------
+        make : callable
+            ``make(source, *settings)``.
+        source : Tensor
+            A buffer of the loss.
+        *settings : Any
+            Hyper-parameters and the like.
+
+        Returns
+        -------
+        Any
+            What ``make`` returned.
+        """
+        if untouchable(source) or source.is_inference() or any(isinstance(s, Tensor) for s in settings):
+            return make(source, *settings)
+        kept, version, under, made = self._made
+        if kept is not source or version != source._version or under != settings:
+            made = make(source, *settings)
+            self._made = (source, source._version, settings, made)
+        return cast("T", made)
 
     def extra_repr(self) -> str:
         """The settings that ``repr`` shows.

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor, distributed, nn
 
-_ENOUGH = 1 << 16  # logits that are worth a pass of their own
+_ENOUGH = 1 << 16  # logits that are worth a pass of their own; more would not fit a processor's cache
 _ROWS = 512  # classes treated at a time, so that temporaries stay small beside the (C, C) sums
 
 
@@ -38,15 +38,15 @@ class ClassStatistics:
         for name in ("count", "probability", "total", "square"):
             setattr(self, name, getattr(self, name).to(dtype).to(device))
 
-    def update(self, logits: Tensor, target: Tensor, probability: Tensor) -> None:
+    def update(self, logits: Tensor, target: Tensor, surprise: Tensor) -> None:
         """Take in a batch. Small ones wait for each other: one pass over many costs what one over few does.
 
-        ``probability`` is kept as it is; logits and targets, which others may change, are copied.
+        ``surprise``, −log p(y|x), is kept as it is; logits and targets, which others may change, are copied.
         """
         if torch.compiler.is_compiling() or logits.numel() >= _ENOUGH:
-            self._add(logits.detach(), target, probability)
+            self._add(logits.detach(), target, surprise)
             return
-        self._waiting.append((logits.detach().clone(), target.clone(), probability))
+        self._waiting.append((logits.detach().clone(), target.clone(), surprise))
         self._numbers += logits.numel()
         if self._numbers >= _ENOUGH:
             self.flush()
@@ -58,18 +58,19 @@ class ClassStatistics:
             self._waiting, self._numbers = [], 0
             self._add(*(torch.cat(part) for part in parts))
 
-    def _add(self, logits: Tensor, target: Tensor, probability: Tensor) -> None:
+    def _add(self, logits: Tensor, target: Tensor, surprise: Tensor) -> None:
         with torch.no_grad():
             if self.count.device != logits.device:
                 self._follow(logits.device)
-            probability = probability.to(self.count.dtype)
+            probability = torch.exp(surprise.neg()).to(self.count.dtype)
             self.count.index_add_(0, target, torch.ones_like(probability))
             self.probability.index_add_(0, target, probability)
             if self.pairs:
-                own = logits.gather(1, target[:, None]).to(self.count.dtype)
-                difference = own - logits
-                self.total.index_add_(0, target, difference)
-                self.square.index_add_(0, target, difference.square_())
+                step = len(target) if torch.compiler.is_compiling() else max(_ENOUGH // logits.shape[1], 1)
+                for z, y in zip(torch.split(logits, step), torch.split(target, step), strict=True):
+                    difference = z.gather(1, y[:, None]).to(self.count.dtype) - z
+                    self.total.index_add_(0, y, difference)
+                    self.square.index_add_(0, y, difference.square_())
 
     @torch.no_grad()
     def synchronize(self) -> None:

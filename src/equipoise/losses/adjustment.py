@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from torch import Tensor
 
 from equipoise._core.checks import FloatArray, check_in_range
 from equipoise.losses import functional
 from equipoise.losses._base import Loss, LossOptions
 from equipoise.losses._links import Link
+from equipoise.losses.functional.perturbation import affine_loss, vs_terms
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -94,6 +96,10 @@ class LogitAdjustedLoss(Loss):
         return f"tau={self.tau}, {super().extra_repr()}"
 
 
+def _vs_terms(log_prior: Tensor, gamma: float, tau: float, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    return vs_terms(log_prior.to(dtype), gamma, tau)
+
+
 class VSLoss(Loss):
     """Vector-scaling loss: cross-entropy of (n_c/n_max)^γ z_c + τ log π_c (Kini et al. 2021; Lieberman et
     al., Eq 3).
@@ -146,9 +152,8 @@ class VSLoss(Loss):
         self.register_buffer("log_prior", log_prior(self.class_counts))
 
     def compute(self, logits: Tensor, target: Tensor, reduction: str, **needs: Tensor) -> Tensor:
-        return functional.vs_loss(
-            logits, target, self.log_prior, gamma=self.gamma, tau=self.tau, reduction=reduction
-        )
+        scale, shift = self.made_once(_vs_terms, self.log_prior, self.gamma, self.tau, logits.dtype)
+        return affine_loss(logits, target, scale, shift, reduction=reduction)
 
     def implied_prior(self, class_prior: npt.ArrayLike) -> FloatArray:
         return adjusted_prior(class_prior, self.log_prior, self.tau)

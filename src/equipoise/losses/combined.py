@@ -17,7 +17,7 @@ from equipoise.losses._statistics import ClassStatistics
 from equipoise.losses.adjustment import adjusted_prior, log_prior
 from equipoise.losses.class_balanced import class_balanced_weight
 from equipoise.losses.cross_entropy import reweighted_prior
-from equipoise.losses.functional.shared import cross_entropy_of, promote, true_class
+from equipoise.losses.functional.shared import cross_entropy_of, negative_log_likelihood, promote
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -142,7 +142,7 @@ class CombinedLoss(KeepsCovariance, Loss):
             return torch.where(p <= 1 - self.threshold, p**self.r, 0.0)
         if self.offset == "robust":
             if gathering:
-                self.class_means.update(logits, target, true_class(p, target))
+                self.class_means.update(logits, target, negative_log_likelihood(logits, target))
             p = torch.where(p >= self.threshold, p, self.mean_probability.to(p.dtype))
         return (1 - p) ** self.r
 

@@ -14,11 +14,13 @@ from equipoise._core.checks import check_choice, check_in_range, check_integer, 
 from equipoise.losses import functional
 from equipoise.losses._base import Loss, LossOptions, untouchable
 from equipoise.losses._links import Link
+from equipoise.losses.functional.perturbation import margin_loss
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 _ENOUGH = 32  # logits that may tell whether they are cosines
+_FEW = 64  # classes whose shifts are quicker to add row by row than one by one
 
 
 class _CosineLoss(Loss):
@@ -72,6 +74,21 @@ class _CosineLoss(Loss):
                 )
         return given
 
+    def shift(self, dtype: torch.dtype) -> Tensor:
+        """−s·m, what is added to the true logit of each class; on a diagonal if there are few classes.
+
+        Parameters
+        ----------
+        dtype : torch.dtype
+            The precision of the logits.
+
+        Returns
+        -------
+        Tensor of shape (C,) or (C, C)
+            The shifts.
+        """
+        return self.made_once(_shift, self.margins, self.scale, dtype)
+
     def _link(self, class_scales: Tensor | float) -> Link:
         """Logits are scaled by class, and by s if they are cosines; margins are taken from the true one."""
         scales = torch.ones_like(self.margins, dtype=torch.float64).cpu() * class_scales
@@ -82,6 +99,11 @@ class _CosineLoss(Loss):
 
     def extra_repr(self) -> str:
         return f"max_margin={self.max_margin}, scale={self.scale}, {super().extra_repr()}"
+
+
+def _shift(margins: Tensor, scale: float, dtype: torch.dtype) -> Tensor:
+    shift = (margins * -scale).to(dtype)
+    return shift.diag() if len(shift) <= _FEW else shift
 
 
 class LDAMLoss(_CosineLoss):
@@ -129,8 +151,7 @@ class LDAMLoss(_CosineLoss):
         self.register_buffer("margins", (self.max_margin * rarity).float())
 
     def compute(self, logits: Tensor, target: Tensor, reduction: str, **needs: Tensor) -> Tensor:
-        scaled = self.logits(logits)
-        return functional.ldam_loss(scaled, target, self.margins, scale=self.scale, reduction=reduction)
+        return margin_loss(self.logits(logits), target, self.shift(logits.dtype), reduction=reduction)
 
     def link(self) -> Link:
         return self._link(1.0)
@@ -192,10 +213,8 @@ class KPSLoss(_CosineLoss):
         self.register_buffer("margins", (self.max_margin * mirror / mirror.max()).float())
 
     def compute(self, logits: Tensor, target: Tensor, reduction: str, **needs: Tensor) -> Tensor:
-        scaled = self.logits(logits)
-        return functional.kps_loss(
-            scaled, target, self.class_scales, self.margins, scale=self.scale, reduction=reduction
-        )
+        scaled, shift = self.logits(logits), self.shift(logits.dtype)
+        return margin_loss(scaled, target, shift, self.class_scales, reduction=reduction)
 
     def link(self) -> Link:
         return self._link(self.class_scales.cpu().double())

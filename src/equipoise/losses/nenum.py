@@ -100,7 +100,7 @@ class NENumLoss(Loss):
         surprise = negative_log_likelihood(logits, target)
         if self.gathering(logits):
             self._head = needs["head_weight"].detach() if self.scatter else None
-            self.statistics.update(logits, target, torch.exp(surprise.detach().neg()))
+            self.statistics.update(logits, target, surprise.detach())
         return weighted_mean(self.sample_weights(surprise, target), surprise, reduction)
 
     def sample_weights(self, surprise: Tensor, target: Tensor) -> Tensor:

@@ -8,11 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from equipoise._core.checks import check_in_range
 from equipoise._core.random import derive_seed
 from equipoise.losses import functional
-from equipoise.losses._base import Loss, LossOptions
+from equipoise.losses._base import Loss, LossOptions, untouchable
 from equipoise.losses._links import Link
 from equipoise.losses.functional.shared import cross_entropy_of
 
@@ -80,6 +81,9 @@ class LqLoss(Loss):
 class DisturbLabelLoss(Loss):
     """Cross-entropy with a share of the labels redrawn uniformly in each training batch (Xie et al. 2016).
 
+    Compiled code and ``torch.func`` transforms cannot draw labels that follow from the seed. There the loss
+    takes its mean over all draws, which is cross-entropy with the labels smoothed by α.
+
     Parameters
     ----------
     class_counts : array of shape (C,), optional
@@ -121,6 +125,8 @@ class DisturbLabelLoss(Loss):
 
     def compute(self, logits: Tensor, target: Tensor, reduction: str, **needs: Tensor) -> Tensor:
         if self.training and self.rate > 0:
+            if untouchable(logits):
+                return F.cross_entropy(logits, target, reduction=reduction, label_smoothing=self.rate)
             step = int(self.step) - (not self.gathers)  # a second pass sees the first one's labels
             generator = torch.Generator().manual_seed(derive_seed(self.seed, "disturb", step))
             uniform, draw = torch.rand(2, target.numel(), generator=generator).to(target.device)

@@ -11,10 +11,12 @@ from torch.nn import functional as F
 from equipoise._core.checks import check_type
 from equipoise.losses.functional.scatter import class_spread
 from equipoise.losses.functional.shared import (
+    cast,
     class_rows,
     cross_entropy_of,
     promote,
     reduce_loss,
+    shift_true,
     shift_true_,
     true_class,
 )
@@ -55,7 +57,7 @@ def logit_adjusted_loss(
     tensor(True)
     """
     logits = promote(input)
-    log_prior = log_prior.to(logits.dtype)
+    log_prior = cast(log_prior, logits)
     shift = torch.add(logits, log_prior, alpha=tau) if isinstance(tau, float) else logits + tau * log_prior
     return cross_entropy_of(shift, target, reduction)
 
@@ -100,9 +102,17 @@ def vs_loss(
     tensor(True)
     """
     logits = promote(input)
-    log_prior = log_prior.to(logits.dtype)
-    scale = torch.exp(gamma * (log_prior - log_prior.max()))
-    return cross_entropy_of(torch.addcmul(tau * log_prior, logits, scale), target, reduction)
+    return affine_loss(logits, target, *vs_terms(cast(log_prior, logits), gamma, tau), reduction=reduction)
+
+
+def vs_terms(log_prior: Tensor, gamma: float | Tensor, tau: float | Tensor) -> tuple[Tensor, Tensor]:
+    """Δ and τ log π, by which :func:`vs_loss` scales and shifts the logits."""
+    return torch.exp(gamma * (log_prior - log_prior.max())), tau * log_prior
+
+
+def affine_loss(logits: Tensor, target: Tensor, scale: Tensor, shift: Tensor, *, reduction: str) -> Tensor:
+    """Cross-entropy of logits that were scaled and shifted by class."""
+    return cross_entropy_of(torch.addcmul(shift, logits, scale), target, reduction)
 
 
 def binary_vs_loss(
@@ -151,10 +161,6 @@ def binary_vs_loss(
     return reduce_loss(share * F.softplus(-eta) + (1 - share) * F.softplus(eta), reduction)
 
 
-def _shift_true(logits: Tensor, target: Tensor, amount: Tensor) -> Tensor:
-    return logits.scatter_add(-1, target.unsqueeze(-1), amount.to(logits.dtype).unsqueeze(-1))
-
-
 def ldam_loss(
     input: Tensor, target: Tensor, margins: Tensor, *, scale: float = 30.0, reduction: str = "mean"
 ) -> Tensor:
@@ -187,8 +193,18 @@ def ldam_loss(
     >>> torch.isclose(ldam_loss(z, y, torch.zeros(2)), F.cross_entropy(z, y))
     tensor(True)
     """
-    shifted = _shift_true(promote(input), target, margins.index_select(0, target) * -scale)
-    return cross_entropy_of(shifted, target, reduction)
+    return margin_loss(promote(input), target, margins * -scale, reduction=reduction)
+
+
+def margin_loss(
+    logits: Tensor, target: Tensor, shift: Tensor, class_scales: Tensor | None = None, *, reduction: str
+) -> Tensor:
+    """Cross-entropy of logits that were scaled by class, if asked for, and shifted in the true class."""
+    if class_scales is None:
+        moved = shift_true(logits, target, shift)
+    else:
+        moved = shift_true_(logits * cast(class_scales, logits), target, shift)
+    return cross_entropy_of(moved, target, reduction)
 
 
 def kps_loss(
@@ -231,10 +247,7 @@ def kps_loss(
     >>> torch.isclose(kps_loss(z, y, torch.ones(2), torch.zeros(2)), F.cross_entropy(z, y))
     tensor(True)
     """
-    logits = promote(input)
-    scaled = logits * class_scales.to(logits.dtype)
-    shift_true_(scaled, target, margins.index_select(0, target) * -scale)
-    return cross_entropy_of(scaled, target, reduction)
+    return margin_loss(promote(input), target, margins * -scale, class_scales, reduction=reduction)
 
 
 def _class_gradient(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
@@ -244,7 +257,7 @@ def _class_gradient(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     The table never exceeds the batch: see :func:`~equipoise.losses.functional.shared.class_rows`.
     """
     row, owner = class_rows(target, logits.shape[1])
-    gradient = shift_true_(F.softmax(logits, dim=-1), target, -torch.ones_like(logits[:, 0]))
+    gradient = shift_true_(F.softmax(logits, dim=-1), target, logits.new_full(logits.shape[1:], -1.0))
     table = logits.new_zeros(owner.shape[0], logits.shape[1]).index_add_(0, row, gradient)
     return F.normalize(table, dim=-1), row
 

@@ -29,6 +29,15 @@ def promote(input: Tensor) -> Tensor:
     return input.float() if input.dtype in _HALF else input
 
 
+def cast(values: Tensor, like: Tensor) -> Tensor:
+    """Constants in the precision of other values. To ask first is quicker than torch's conversion to the same.
+
+    >>> cast(torch.ones(2), torch.zeros(2, dtype=torch.float64)).dtype
+    torch.float64
+    """
+    return values if values.dtype == like.dtype else values.to(like.dtype)
+
+
 def true_class(values: Tensor, target: Tensor) -> Tensor:
     """values[..., target] along the last axis.
 
@@ -78,7 +87,7 @@ def cross_entropy_of(
 
 
 def weighted_mean(weight: Tensor, loss: Tensor, reduction: str) -> Tensor:
-    """The weights, through which no gradient runs, times the losses, reduced.
+    """The weights times the losses, reduced.
 
     A mean is one product: each operation that a gradient runs through costs as much as a small loss's own.
 
@@ -90,9 +99,27 @@ def weighted_mean(weight: Tensor, loss: Tensor, reduction: str) -> Tensor:
     return reduce_loss(weight * loss, reduction)
 
 
-def shift_true_(logits: Tensor, target: Tensor, amount: Tensor) -> Tensor:
-    """Add ``amount`` to the true logit in place; ``logits`` must be a tensor that was made for this."""
-    return logits.scatter_add_(-1, target.unsqueeze(-1), amount.to(logits.dtype).unsqueeze(-1))
+def shift_true(logits: Tensor, target: Tensor, shift: Tensor) -> Tensor:
+    """Add the shift of its class to each true logit.
+
+    The shifts are one a class, or a diagonal matrix of them: with few classes it is quicker to add its rows.
+
+    >>> shift_true(torch.zeros(2, 2), torch.tensor([1, 1]), torch.tensor([1.0, 5.0]))
+    tensor([[0., 5.],
+            [0., 5.]])
+    """
+    mine = cast(shift, logits).index_select(0, target)
+    if mine.ndim == logits.ndim:
+        return logits + mine
+    return logits.scatter_add(-1, target.unsqueeze(-1), mine.unsqueeze(-1))
+
+
+def shift_true_(logits: Tensor, target: Tensor, shift: Tensor) -> Tensor:
+    """The same in place; ``logits`` must be a tensor that was made for this."""
+    mine = cast(shift, logits).index_select(0, target)
+    if mine.ndim == logits.ndim:
+        return logits.add_(mine)
+    return logits.scatter_add_(-1, target.unsqueeze(-1), mine.unsqueeze(-1))
 
 
 def class_rows(target: Tensor, n_classes: int) -> tuple[Tensor, Tensor]:
