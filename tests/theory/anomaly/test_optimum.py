@@ -49,6 +49,7 @@ BEHIND = [
     (0.5, 1.0, -2.5, "bias"),
     (4.0, 1.0, -1.0, "bias"),
     (16.0, 0.5, -4.0, "bias"),
+    (2.0, 2.0, -1.5, "bias"),
     (1.1, 1.0, -1.5, "precision"),
     (4.0, 1.0, -0.6, "negative_precision"),
 ]
@@ -66,7 +67,15 @@ def check_against_a_scan(alpha, noise, b0, objective, count=400):
 @pytest.mark.parametrize("setting", BEHIND)
 def test_no_optimum_lies_behind_a_scan(setting):
     """Where the dummy phase begins next to the peak; each of these was wrong."""
-    check_against_a_scan(*setting, count=120)
+    check_against_a_scan(*setting)
+
+
+def test_the_best_bias_is_followed_to_the_end_of_the_learned_branch():
+    """There b falls like a square root: a step of 1e-6 to the left ends in the dummy, one of 1e-4 to the right costs."""
+    found = optimal_train_fraction(2.0, 2.0, -1.5, "bias")
+    near = solve_saddle(2.0, 2.0, -1.5, found.train_fraction + np.array([-1e-6, 1e-4]))
+    assert near.phase[0] == "dummy"
+    assert abs(near.bias[1] + 1.5) > -found.value + 0.005
 
 
 @pytest.mark.slow

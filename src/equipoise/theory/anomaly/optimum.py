@@ -22,6 +22,7 @@ HOTTEST = 1e4  # far above any crossover; beyond it the equations lose their dig
 _LOGIT = np.log(_HIGHEST / (1 - _HIGHEST))
 _GRID = 1.0 / (1.0 + np.exp(-np.linspace(-_LOGIT, _LOGIT, 27)))  # the coarse scan
 _ZOOMS, _FINE = 3, 9  # each zoom is four times finer; the last nodes lie closer than 1/400
+_EDGE_ZOOMS = 9  # more of them where the best student stands at the end of the learned branch, to 1e-8
 _CHEBYSHEV = 9
 OBJECTIVES = ("overlap", "bias", *(field.name for field in fields(Metrics)))
 
@@ -144,16 +145,15 @@ def maximize(score: Score, shape: tuple[int, ...], *, square: bool) -> Peak:
     """A coarse scan, three finer ones around the best point, then the peak of a Chebyshev interpolant.
 
     The scans only compare values, so a jump into the dummy phase does them no harm; the interpolant's peak is taken
-    where it is better. ``square`` interpolates -value², smooth where -|value| has its kink.
+    where it is better. Where it is not, the best student may stand at the very end of the learned branch, where
+    the bias falls like a square root: finer scans go on. ``square`` interpolates -value², smooth where -|value| has
+    its kink.
     """
     nodes = np.broadcast_to(_GRID, (*shape, _GRID.size))
-    values = score(nodes)
-    coarse, interior = values, np.maximum(values[..., 0], values[..., -1]) < values.max(axis=-1)
-    for _ in range(_ZOOMS):
-        low, high, _ = _around_best(nodes, values)
-        nodes = np.linspace(low, high, _FINE, axis=-1)
-        values = score(nodes)
-    low, high, fraction = _around_best(nodes, values)
+    coarse = values = score(nodes)
+    interior = np.maximum(values[..., 0], values[..., -1]) < values.max(axis=-1)
+    nodes, values = _zoom(score, nodes, values, _ZOOMS)
+    low, high, _ = _around_best(nodes, values)
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
     last = score(middle[..., None] + half[..., None] * chebyshev.chebpts1(_CHEBYSHEV))
     place, bend = _peak(-(last**2) if square else last)
@@ -161,9 +161,21 @@ def maximize(score: Score, shape: tuple[int, ...], *, square: bool) -> Peak:
     better = (
         interior & np.isfinite(last).all(axis=-1) & (score(peak[..., None])[..., 0] >= values.max(axis=-1))
     )
-    fraction = np.where(better, peak, np.where(interior, fraction, _GRID[coarse.argmax(axis=-1)]))
+    if (interior & ~better).any():
+        nodes, values = _zoom(score, nodes, values, _EDGE_ZOOMS)
+    fraction = np.where(interior, _around_best(nodes, values)[2], _GRID[coarse.argmax(axis=-1)])
+    fraction = np.where(better, peak, fraction)
     curvature = np.where(better, -bend / half**2, np.nan)
     return Peak(fraction, curvature, interior, coarse)
+
+
+def _zoom(score: Score, nodes: FloatArray, values: FloatArray, times: int) -> tuple[FloatArray, FloatArray]:
+    """Scan between the neighbors of the best node, so many times."""
+    for _ in range(times):
+        low, high, _ = _around_best(nodes, values)
+        nodes = np.linspace(low, high, _FINE, axis=-1)
+        values = score(nodes)
+    return nodes, values
 
 
 def _around_best(nodes: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
