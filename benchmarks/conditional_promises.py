@@ -32,7 +32,7 @@ def planted(n: int, share: float, seed: int) -> tuple[Any, Any]:
 def promised_place() -> tuple[int, float]:
     """The place of the threshold among the sorted positives, and how sure it is for one λ."""
     k = np.arange(1, POSITIVES + 1)
-    sure = stats.beta.cdf(1 - LEVEL, k, POSITIVES - k + 1)
+    sure = np.asarray(stats.beta.cdf(1 - LEVEL, k, POSITIVES - k + 1))
     place = int(np.flatnonzero(sure >= 0.95)[-1])
     return place, float(sure[place])
 
