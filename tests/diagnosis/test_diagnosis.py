@@ -69,6 +69,14 @@ def test_the_tail_of_one_population_is_told_from_a_group():
     assert ask("population", *groups(4000, 300, gap=3.5)).values["kind"] == "group"
 
 
+def test_a_rare_tail_of_a_large_table_is_a_tail_in_both_questions_that_ask():
+    X, y = tail(40_000, share=0.01)
+    found = diagnose(X, y, random_state=0, questions=["population", "training_ratio"])
+    assert found["population"].values["kind"] == "tail"
+    assert "group of its own" not in found["training_ratio"].answer
+    assert "Whether the rare class is a tail" not in found["training_ratio"].answer
+
+
 def test_wrong_labels_do_not_turn_a_tail_into_a_group():
     X, y = tail(4000)
     wrong = np.random.default_rng(1).random(len(y)) < 0.02

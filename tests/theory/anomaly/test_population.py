@@ -40,6 +40,18 @@ def test_either_kind_is_told(truth, make, options):
     assert np.mean([one.label_noise for one in found]) == pytest.approx(options.get("noise", 0.0), abs=0.012)
 
 
+def test_a_sample_with_more_of_the_rare_rows_is_told_by_what_it_stands_for():
+    """All rows of a tail of 1 % beside a few of the others look like a group, unless each counts for its share."""
+    X, y = tail(30_000, 0, bias=-2.33, dim=4)
+    rare, others = np.flatnonzero(y), np.flatnonzero(~y)
+    rows = np.concatenate([rare, others[:3000]])
+    pool = (len(rare), len(others))
+    assert tail_or_group(X[rows], y[rows], random_state=0).verdict == "group"
+    assert tail_or_group(X[rows], y[rows], pool=pool, random_state=0).verdict == "tail"
+    with pytest.raises(ValueError, match="pool must be at least"):
+        tail_or_group(X[rows], y[rows], pool=(5, 3000))
+
+
 def test_few_rows_are_undecided_rather_than_wrong():
     found = [tail_or_group(*group(400, seed, shift=2.0), random_state=0).verdict for seed in range(6)]
     assert "tail" not in found

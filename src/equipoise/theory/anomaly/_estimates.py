@@ -17,12 +17,13 @@ from equipoise.theory.anomaly.saddle import balanced_weights, solve_saddle
 
 BoolArray = npt.NDArray[np.bool_]
 _FOLDS = 5
+_REPEATS, _SCORED = 5, 200  # folds are drawn again, so often at most, until so many positives were scored
 _LOADS = np.geomspace(0.05, 1500.0, 16)
 _TEMPERATURES = np.array([0.0, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.7, 1.0, 1.6, 3.0])
 
 
 def binary_labels(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, BoolArray]:
-    """X as finite rows, and which of them are of the rarer of exactly two classes."""
+    """X as finite rows, and which of them are of the rarer of exactly two classes (of two equals the second)."""
     rows = check_array("X", X)
     if rows.ndim != 2:
         raise ValueError(f"X must have two dimensions, got {rows.ndim}")
@@ -33,7 +34,7 @@ def binary_labels(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, BoolA
         raise ValueError(f"y must have exactly two classes, got {len(classes)}")
     if counts.min() < _FOLDS:
         raise ValueError(f"y must have at least {_FOLDS} samples of each class, got {counts.min()}")
-    return rows, labels == classes[counts.argmin()]
+    return rows, labels == classes[int(counts[1] <= counts[0])]
 
 
 def standardize(X: FloatArray) -> FloatArray:
@@ -70,8 +71,18 @@ def held_out_scores(
     ridge: float = 1.0,
     balanced: bool = True,
 ) -> FloatArray:
-    """Each row's signed distance from the boundary of a linear classifier that has not seen its fold."""
+    """Each row's signed distance from the boundary of a linear classifier that has not seen its fold.
+
+    With few positives the folds decide much, so that several divisions are drawn: (repeats, rows).
+    """
     Z = standardize(X)
+    repeats = int(np.clip(_SCORED // max(int(positive.sum()), 1), 1, _REPEATS))
+    return np.array([_one_division(Z, positive, generator, ridge, balanced) for _ in range(repeats)])
+
+
+def _one_division(
+    Z: FloatArray, positive: BoolArray, generator: np.random.Generator, ridge: float, balanced: bool
+) -> FloatArray:
     fold = np.empty(len(Z), dtype=np.int64)
     for side in (positive, ~positive):
         rows = generator.permutation(np.flatnonzero(side))
@@ -107,17 +118,20 @@ class Evidence(NamedTuple):
 def measure(rows: FloatArray, positive: BoolArray, draws: int, generator: np.random.Generator) -> Evidence:
     """Two weakly penalized logistic regressions, with and without balanced weights; rows drawn again by class."""
     ridge = 0.01  # C = 100
-    weighted = held_out_scores(rows, positive, generator, ridge=ridge)
-    plain = held_out_scores(rows, positive, generator, ridge=ridge, balanced=False)
+    seed = int(generator.integers(2**63))  # the same folds for both, so that they cancel in the gain
+    weighted, plain = (
+        held_out_scores(rows, positive, np.random.default_rng(seed), ridge=ridge, balanced=balanced)
+        for balanced in (True, False)
+    )
     sides = [np.flatnonzero(positive), np.flatnonzero(~positive)]
     found = []
     for draw in range(draws + 1):
         plus, minus = sides if draw == 0 else [generator.choice(side, len(side)) for side in sides]
         gain = 0.5 * (
-            (weighted[plus] > 0).mean() - (plain[plus] > 0).mean()
-            + (weighted[minus] < 0).mean() - (plain[minus] < 0).mean()
+            (weighted[:, plus] > 0).mean() - (plain[:, plus] > 0).mean()
+            + (weighted[:, minus] < 0).mean() - (plain[:, minus] < 0).mean()
         )  # fmt: skip
-        found.append((rank_area(weighted[plus], weighted[minus]), gain))
+        found.append((np.mean([rank_area(scores[plus], scores[minus]) for scores in weighted]), gain))
     area, gains = np.array(found).T
     return Evidence(area, gains)
 

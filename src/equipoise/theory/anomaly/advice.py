@@ -121,6 +121,8 @@ def advise_training(
     check_integer("pool", few, int(positive.sum()))
     rows, positive = _at_most(rows, positive, generator)
     b0 = float(teacher_bias(min(few / (few + many), 0.5)))
+    enough = positive.sum() >= FEWEST
+    population = tail_or_group(rows, positive, pool=(few, many), random_state=generator) if enough else None
     evidence = measure(rows, positive, draws, generator)
     load, noise = fit_model(evidence, b0, float(positive.mean()))
     wanted = (few + many) / (0.8 * len(rows)) * load  # a fold's classifier has seen four fifths of the rows
@@ -133,8 +135,6 @@ def advise_training(
             dimensions=everything.dimensions[0], temperature=noise[0], teacher_bias=np.asarray(b0)
         )
     )
-    enough = positive.sum() >= FEWEST
-    population = tail_or_group(rows, positive, random_state=generator) if enough else None
     reasons = _reasons(population, evidence.area, float(wanted[0]))
     fatal = any(reason.startswith("Worthless") for reason in reasons)
     chosen, half = _intervals(everything, plan)

@@ -25,7 +25,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_ndtr, logit
 from scipy.stats import norm
 
-from equipoise._core.checks import FloatArray
+from equipoise._core.checks import FloatArray, check_integer
 from equipoise._core.random import RandomState, as_generator
 from equipoise._core.solution import ConvergenceWarning
 from equipoise.theory.anomaly._estimates import binary_labels, held_out_scores
@@ -58,7 +58,13 @@ class TailOrGroup:
     positions: FloatArray
 
 
-def tail_or_group(X: npt.ArrayLike, y: npt.ArrayLike, *, random_state: RandomState = None) -> TailOrGroup:
+def tail_or_group(
+    X: npt.ArrayLike,
+    y: npt.ArrayLike,
+    *,
+    pool: tuple[int, int] | None = None,
+    random_state: RandomState = None,
+) -> TailOrGroup:
     """Tell whether the rarer of two classes is the tail of one population or a group of its own.
 
     Both models are Gaussian along the boundary's direction. Heavy tails or a curved boundary can mislead them; the
@@ -68,6 +74,10 @@ def tail_or_group(X: npt.ArrayLike, y: npt.ArrayLike, *, random_state: RandomSta
     ----------
     X, y : array-like
         Rows and labels of two classes; at least 20 rows of the rarer one.
+    pool : tuple of int, optional
+        Positive and negative rows in all, where ``X`` is a sample that holds more of the one than of the other.
+        Each row then counts for as many as it stands for: a tail of which every row is shown, and of the rest
+        few, would look like a group.
     random_state : int, generator or None
         Draws the folds.
 
@@ -94,28 +104,48 @@ def tail_or_group(X: npt.ArrayLike, y: npt.ArrayLike, *, random_state: RandomSta
     rows, positive = binary_labels(X, y)
     if positive.sum() < FEWEST:
         raise ValueError(f"it needs at least {FEWEST} rows of the rarest class, got {int(positive.sum())}")
-    s = held_out_scores(rows, positive, as_generator(random_state))
-    s = (s - s.mean()) / max(float(s.std()), 1e-12)
-    tail, tail_noise = _fit(_tail_likelihood, _tail_starts(s, positive), s, positive)
-    group, group_noise = _fit(_group_likelihood, _group_starts(s, positive), s, positive)
+    s = held_out_scores(rows, positive, as_generator(random_state)).mean(axis=0)
+    weight = _counts_for(positive, pool)
+    s = s - np.average(s, weights=weight)
+    s = s / max(float(np.sqrt(np.average(s**2, weights=weight))), 1e-12)
+    share = float(np.average(positive, weights=weight))
+    tail, tail_noise = _fit(_tail_likelihood, _tail_starts(share), s, positive, weight)
+    group, group_noise = _fit(_group_likelihood, _group_starts(share, s, positive), s, positive, weight)
     difference = tail - group
     # The group model has one parameter more than the tail with its two of the normal: Schwarz's correction.
-    total = float(difference.sum()) + 0.5 * np.log(len(s))
-    z = total / max(float(np.sqrt(len(s)) * difference.std()), 1e-12)
+    total = float(weight @ difference) + 0.5 * np.log(len(s))
+    spread = np.linalg.norm(weight * (difference - np.average(difference, weights=weight)))
+    z = total / max(float(spread), 1e-12)
     verdict = "undecided" if abs(z) < _DECIDED else "tail" if z > 0 else "group"
     return TailOrGroup(verdict, z, tail_noise if z > 0 else group_noise, s)
+
+
+def _counts_for(positive: npt.NDArray[np.bool_], pool: tuple[int, int] | None) -> FloatArray:
+    """How many rows of the pool each row stands for, one on average."""
+    if pool is None:
+        return np.ones(len(positive))
+    few, many = (
+        check_integer("pool", count, int(rows.sum()))
+        for count, rows in zip(sorted(pool), (positive, ~positive), strict=True)
+    )
+    weight = np.where(positive, few / positive.sum(), many / (~positive).sum())
+    return np.asarray(weight / weight.mean())
 
 
 _Likelihood = Callable[[FloatArray, FloatArray, npt.NDArray[np.bool_]], FloatArray]
 
 
 def _fit(
-    likelihood: _Likelihood, starts: list[list[float]], s: FloatArray, positive: npt.NDArray[np.bool_]
+    likelihood: _Likelihood,
+    starts: list[list[float]],
+    s: FloatArray,
+    positive: npt.NDArray[np.bool_],
+    weight: FloatArray,
 ) -> tuple[FloatArray, float]:
     """The log-likelihood of every row at the best fit from the given starts, and the share of wrong labels."""
 
     def loss(p: FloatArray) -> float:
-        return -float(likelihood(p, s, positive).mean())
+        return -float(weight @ likelihood(p, s, positive)) / len(s)
 
     found = [minimize(loss, np.array(start), method="L-BFGS-B") for start in starts]
     best = min(found, key=lambda result: float(result.fun))
@@ -131,8 +161,8 @@ def _tail_likelihood(p: FloatArray, s: FloatArray, positive: npt.NDArray[np.bool
     return np.asarray(norm.logpdf(s) + np.log(noise + (1 - 2 * noise) * np.exp(log_ndtr(side))))
 
 
-def _tail_starts(s: FloatArray, positive: npt.NDArray[np.bool_]) -> list[list[float]]:
-    a = float(norm.ppf(positive.mean()))
+def _tail_starts(share: float) -> list[list[float]]:
+    a = float(norm.ppf(share))
     return [[logit(noise / _MOST_NOISE), 1.5 * a, 1.5] for noise in (0.002, 0.03)]
 
 
@@ -146,11 +176,10 @@ def _group_likelihood(p: FloatArray, s: FloatArray, positive: npt.NDArray[np.boo
     return np.asarray(np.log((1 - noise) * own + noise * other + 1e-300))
 
 
-def _group_starts(s: FloatArray, positive: npt.NDArray[np.bool_]) -> list[list[float]]:
+def _group_starts(share: float, s: FloatArray, positive: npt.NDArray[np.bool_]) -> list[list[float]]:
     spread = [np.log(max(float(s[side].std()), 0.05)) for side in (positive, ~positive)]
     middle = [float(np.median(s[side])) for side in (positive, ~positive)]
-    share = float(logit(positive.mean()))
     return [
-        [logit(noise / _MOST_NOISE), share, middle[0], spread[0], middle[1], spread[1]]
+        [logit(noise / _MOST_NOISE), logit(share), middle[0], spread[0], middle[1], spread[1]]
         for noise in (0.002, 0.03)
     ]
