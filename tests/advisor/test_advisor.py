@@ -67,21 +67,6 @@ def test_judged_is_delivered(data):
     assert abs(proba.mean() - y[2000:].mean()) < 0.02
 
 
-def test_the_mean_answer_is_that_of_the_models_that_were_judged(data):
-    """A mean of log probabilities over the folds answered 4 % lower, and raised fewer alerts than was said."""
-    X, y = data
-    advisor = Advisor(treatments=["lightgbm"], trials=1, budget=600).fit(X[:300], y[:300])
-    bag = advisor.bags_[0]
-    assert len(advisor.bags_) == 1
-    assert len(bag.models) == 5 * bag.repeats
-    rows = advisor.encoders_["trees"].transform(X[300:])
-    judged = [  # a held-out row was predicted by one fold of each repeat
-        advisor.stack_.proba(np.mean([model.log_proba(rows) for model in bag.models[fold::5]], axis=0)[None])
-        for fold in range(5)
-    ]
-    np.testing.assert_allclose(advisor.predict_proba(X[300:]).mean(axis=0), np.mean(judged, axis=(0, 1)))
-
-
 def test_cost_beats_both_constant_answers(fitted):
     board = fitted.leaderboard_
     assert (

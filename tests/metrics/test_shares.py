@@ -13,6 +13,7 @@ from equipoise.metrics import (
     design_effects,
     judge_decision,
 )
+from equipoise.metrics.shares import fold_effects
 
 PRIOR = np.array([0.7, 0.3])
 
@@ -61,6 +62,33 @@ def test_intervals_of_grouped_rows_cover_the_long_run():
         naive += low <= true <= high
     assert held >= 0.93 * tries
     assert naive <= 0.7 * tries
+
+
+def test_intervals_cover_a_model_that_was_none_of_those_judged():
+    """Five models with recalls of their own were judged, and their mean is delivered."""
+    rng, rule = np.random.default_rng(3), Decision.at_threshold(0.5, PRIOR)
+    y, folds, held, naive, tries = np.ones(400, dtype=int), np.arange(400) % 5, 0, 0, 300
+    for _ in range(tries):
+        recalls = 0.7 + 0.1 * rng.normal(size=5)
+        score = (rng.random(400) < recalls[folds]).astype(float)
+        proba = np.column_stack([1 - score, score])
+        for known in (None, folds):
+            judged = judge_decision(rule, proba, y, data_prior=PRIOR, folds=known)
+            low, high = judged.figures["recall"].long_run
+            if known is None:
+                naive += low <= 0.7 <= high
+            else:
+                held += low <= 0.7 <= high
+    assert held >= 0.9 * tries
+    assert naive <= 0.75 * tries
+
+
+def test_folds_that_differ_by_luck_alone_seldom_count_for_less():
+    rng = np.random.default_rng(4)
+    y, folds = np.repeat([0, 1], 500), np.arange(1000) % 5
+    effects = [fold_effects(y, (rng.random(1000) < 0.3).astype(int), folds, 2) for _ in range(200)]
+    assert np.mean(effects) < 2
+    assert np.median(effects) == 1.0
 
 
 def test_fresh_batches_of_groups_lie_in_their_range():

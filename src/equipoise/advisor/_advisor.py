@@ -416,7 +416,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
     def _judge(self) -> None:
         self.operating_point_ = judge_decision(
             self.decision_, self.held_out_, self.truth_, data_prior=self.data_prior_, row_costs=self.row_costs_,
-            groups=self.groups_,
+            groups=self.groups_, folds=self.block_,
         )  # fmt: skip
 
     def report(self, out: str | PathLike[str]) -> dict[str, Path]:

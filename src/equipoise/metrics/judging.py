@@ -11,7 +11,7 @@ import numpy.typing as npt
 from equipoise._core.checks import FloatArray, IntArray
 from equipoise._core.priors import correct_prior
 from equipoise.metrics.decisions import Decision, check_predictions
-from equipoise.metrics.shares import binomial_interval, design_effects
+from equipoise.metrics.shares import binomial_interval, design_effects, fold_effects
 from equipoise.metrics.wishes import RowCosts
 
 
@@ -73,6 +73,7 @@ def judge_decision(
     data_prior: npt.ArrayLike | None = None,
     row_costs: RowCosts | None = None,
     groups: npt.ArrayLike | None = None,
+    folds: npt.ArrayLike | None = None,
     confidence: float = 0.95,
     random_state: int = 0,
 ) -> Judgment:
@@ -96,6 +97,9 @@ def judge_decision(
     groups : array, optional
         Rows with the same value belong together: n of them count as n divided by their
         :func:`~equipoise.metrics.design_effects`.
+    folds : array of int, optional
+        The fold in which each row was held out: the long run of a model that was none of those judged is known
+        less well, by the :func:`~equipoise.metrics.shares.fold_effects`.
     confidence : float
         Of the ranges and the intervals.
     random_state : int
@@ -121,7 +125,8 @@ def judge_decision(
     draws = 4000 if n <= 10 else 400
     size = confusion.sum(axis=1)
     less = np.ones(n) if groups is None else design_effects(y, calls, groups, n)
-    worth = confusion / less[:, None]
+    known = less if folds is None else less * fold_effects(y, calls, folds, n)
+    worth = confusion / known[:, None]
     alpha = worth + 1 / n
     gamma = rng.standard_gamma(np.broadcast_to(alpha, (draws, n, n)))
     long_run = gamma / gamma.sum(axis=2, keepdims=True)
@@ -140,7 +145,7 @@ def judge_decision(
         figures[name] = DecisionFigure(v, min(float(low), v), max(float(high), v), reach)
     if n == 2:
         for name, c in (("recall", 1), ("specificity", 0)):
-            exact = binomial_interval(worth[c, c], size[c] / less[c], confidence)
+            exact = binomial_interval(worth[c, c], size[c] / known[c], confidence)
             bounds = (float(exact[0]), float(exact[1]))
             old = figures[name]
             figures[name] = DecisionFigure(

@@ -81,6 +81,59 @@ def design_effects(
     return np.array([_design_effect(called[y == c], group[y == c], n_classes) for c in range(n_classes)])
 
 
+def fold_effects(
+    truth: npt.ArrayLike, calls: npt.ArrayLike, folds: npt.ArrayLike, n_classes: int
+) -> FloatArray:
+    """By how much the rows of each class count less because each fold was judged with models of its own.
+
+    What is delivered is none of the models that were judged, so its shares differ from theirs. How far is seen
+    from how far those of the folds differ beyond the luck of their rows (DerSimonian & Laird 1986): this variance,
+    times 1/J + 1/(J − 1) for J folds that share training rows (Nadeau & Bengio 2003), is added to that of the rows.
+
+    Parameters
+    ----------
+    truth, calls : arrays of int
+        The class codes of the rows, and what they are called.
+    folds : array of int
+        The fold in which each row was held out.
+    n_classes : int
+        The number of classes.
+
+    Returns
+    -------
+    array of shape (classes,)
+        At least 1, and at most the number of rows of the class.
+
+    Examples
+    --------
+    >>> truth, folds = np.ones(40, dtype=int), np.repeat([0, 1], 20)
+    >>> alike, apart = np.tile([0, 1], 20), np.repeat([0, 0, 0, 1, 0, 1, 1, 1], 5)
+    >>> fold_effects(truth, alike, folds, 2).round(1), fold_effects(truth, apart, folds, 2).round(1)
+    (array([1., 1.]), array([ 1., 28.]))
+    """
+    y, called = check_counts("truth", truth), check_counts("calls", calls)
+    check_same_length(truth=y, calls=called, folds=folds)
+    fold = np.unique(np.asarray(folds), return_inverse=True)[1]
+    return np.array([_fold_effect(called[y == c], fold[y == c], n_classes) for c in range(n_classes)])
+
+
+def _fold_effect(calls: IntArray, folds: IntArray, n_classes: int) -> float:
+    rows = len(calls)
+    place = np.unique(folds, return_inverse=True)[1]
+    count = int(place.max(initial=-1)) + 1
+    if count < 2:
+        return 1.0
+    by_fold = np.bincount(place * n_classes + calls, minlength=count * n_classes).reshape(count, n_classes)
+    size = by_fold.sum(axis=1)
+    share = by_fold.sum(axis=0) / rows
+    luck = float((share * (1 - share)).sum())
+    apart = float((size[:, None] * (by_fold / size[:, None] - share) ** 2).sum()) - (count - 1) * luck
+    if luck == 0 or apart <= 0:
+        return 1.0
+    between = apart / (rows - float((size**2).sum()) / rows)
+    return float(np.clip(1 + between * (1 / count + 1 / (count - 1)) * rows / luck, 1.0, rows))
+
+
 def largest_effect(groups: npt.ArrayLike | None, chosen: npt.NDArray[np.bool_]) -> float:
     """By how much the chosen rows count less if rows of one group are all alike (Kish 1965)."""
     rows = int(chosen.sum())
