@@ -404,7 +404,7 @@ def test_a_sample_fits_into_a_worker(cluster):
 
 
 def test_workers_end_on_the_same_round_when_the_rounds_that_are_needed_are_out_of_reach(cluster, data):
-    """As many rounds as the first look allows, by all workers."""
+    """As many rounds as the second look allows, by all workers."""
     from equipoise._core.cluster import EngineError
     from equipoise.advisor.engines import Shared, boost_on_cluster
     from equipoise.datasets import DataTable
@@ -414,9 +414,9 @@ def test_workers_end_on_the_same_round_when_the_rounds_that_are_needed_are_out_o
     shared = Shared(LightGBMTrees(rounds=60), FunctionTransformer(), X[:2_000], y[:2_000], 2)
     boost = functools.partial(boost_on_cluster, cluster.scheduler_address, shared, blocks)
     ended, whole = boost(time.monotonic() + 300, needed=10**9), boost(np.inf)
-    assert (ended.rounds_, whole.rounds_) == (20, 60)
+    assert (ended.rounds_, whole.rounds_) == (30, 60)
     np.testing.assert_array_equal(  # the first rounds are the same: all workers took part in them
-        ended.booster_.predict(X[:50]), whole.booster_.predict(X[:50], num_iteration=20)
+        ended.booster_.predict(X[:50]), whole.booster_.predict(X[:50], num_iteration=30)
     )
     with pytest.raises(EngineError, match="the budget ended while the workers were reading"):
         boost(0.0)

@@ -292,11 +292,13 @@ class _AgreedEnd:
         self.ready.put(1)
         while self._agreed() == _NOT_YET:
             time.sleep(0.2)
-        self.began = time.monotonic()
 
     def _is_over(self, done: int) -> bool:
         now = time.monotonic()
-        still = (now - self.began) / done * max(self.needed - done, 0)
+        if done == _LOOK_EVERY:  # the first rounds do not count: the workers were still connecting
+            self.began = now
+            return now > self.end
+        still = (now - self.began) / (done - _LOOK_EVERY) * max(self.needed - done, 0)
         return now > self.end or still > _HOPELESS * (self.end - now)
 
     def __call__(self, done: int) -> bool:
