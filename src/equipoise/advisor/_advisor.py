@@ -299,22 +299,15 @@ class Advisor(ClassifierMixin, BaseEstimator):
                 f"{concluded.unmet}; the decision is for balanced accuracy instead", UserWarning, stacklevel=5
             )
         self.bags_, self.stack_ = concluded.bags, concluded.stack
-        self.judges_, self.compared_, self.judged_ = (
-            concluded.bags,
-            made.sample,
-            concluded.judged,
-        )  # for reasons
+        self.judges_, self.compared_ = concluded.bags, made.sample  # for reasons
+        self.judged_ = concluded.judged
         if made.sample.time is not None:
             self.bags_ = [refitted(bag, made.rows, made.context) for bag in self.bags_]
         self.encoders_, self.schema_ = made.encoders, made.sample.schema
         self.data_prior_, self.held_out_ = made.sample.prior, concluded.held_out
         rows = concluded.rows
-        self.truth_, self.block_, self.row_costs_, self.groups_ = (
-            rows.y,
-            rows.block,
-            rows.row_costs,
-            rows.groups,
-        )
+        self.truth_, self.block_ = rows.y, rows.block
+        self.row_costs_, self.groups_ = rows.row_costs, rows.groups
 
     def _deliver(self, table: DataTable, made: Prepared, budget: Budget, seed: int) -> None:
         """Fit what can be to all rows of a large table, and match the class shares of all rows."""

@@ -332,9 +332,7 @@ def _try_encoders(saved: SealedFolder, advisor: Advisor, widths: dict[str, int])
 def _load_skops(saved: SealedFolder, name: str, trusted: Any) -> Any:
     io_, content = _skops(), saved.read_bytes(name)
     with saved.reading(name):
-        with zipfile.ZipFile(
-            io.BytesIO(content)
-        ) as archive:  # none of its files unfolds to more than it declares
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:  # no file unfolds to more than it declares
             refuse_if_too_large(saved.path / name, sum(part.file_size for part in archive.infolist()))
         unknown = sorted(set(io_.get_untrusted_types(data=content)) - set(trusted))
         if unknown:

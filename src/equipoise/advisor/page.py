@@ -278,6 +278,7 @@ def _operating(advisor: Advisor, out: str) -> Section:
                 advisor.held_out_, advisor.truth_, labels, advisor.data_prior_, point.decision, cost=cost,
                 alerts=wish.level if wish.objective == "alerts" else None, model=f"{out}/model",
                 groups=advisor.groups_,
+                folds=advisor.block_,
             )
         )  # fmt: skip
     else:

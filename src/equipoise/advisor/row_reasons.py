@@ -24,10 +24,8 @@ from equipoise.advisor._held_out import HeldOutModel, RowSample, column_of, with
 
 _SHOWN_ERRORS, _SHOWN_REASONS = 5, 3
 _MOST_ASKED = 8  # columns that a row's reasons are sought in: shap asks all their 256 combinations
-DONORS, _ORDERS = (
-    10,
-    4,
-)  # other rows whose values stand for what is typical, and orders of exchanging columns
+DONORS = 10  # other rows whose values stand for what is typical
+_ORDERS = 4  # of exchanging columns
 _WORTH_NAMING = 0.1  # of the log-odds
 _TO_IMPORT_SHAP = 4.0  # seconds
 

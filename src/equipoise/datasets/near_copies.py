@@ -23,14 +23,10 @@ _NEIGHBORS = 30
 GAP = 2.0  # copies are at least so many times nearer than the next row
 _LEAST_SHARE = 0.2  # of the rows must have near-copies
 _LEAST_EXACT = 0.05  # of the rows must have exact copies
-_LEAST_COLUMNS, _MANY_VALUES = (
-    3,
-    0.2,
-)  # of a row, different values for each row: exact copies are no chance then
+_LEAST_COLUMNS = 3  # with many different values, for exact copies to be no chance
+_MANY_VALUES = 0.2  # different values for each row
 _LEAST_VALUES = 20  # different values of a column that tells rows apart
-_LEAST_DETAIL = (
-    3.0  # times the detail that numbers the rows; rows of few and coarse columns are equal by chance
-)
+_LEAST_DETAIL = 3.0  # times what it takes to number the rows; few and coarse columns are equal by chance
 
 
 def find_near_copies(table: DataTable, *, random_state: RandomState = 0) -> IntArray | None:
@@ -172,9 +168,8 @@ def _copy_radius(Z: FloatArray, rng: np.random.Generator) -> float | None:
     from sklearn.neighbors import NearestNeighbors
 
     asked = Z[rng.permutation(len(Z))[:MOST_ASKED]]
-    distances = (
-        NearestNeighbors(n_neighbors=_NEIGHBORS + 1, metric=_metric(Z)).fit(Z).kneighbors(asked)[0][:, 1:]
-    )
+    search = NearestNeighbors(n_neighbors=_NEIGHBORS + 1, metric=_metric(Z)).fit(Z)
+    distances = search.kneighbors(asked)[0][:, 1:]
     smallest = 1e-9 * float(np.median(distances[:, -1]))
     if smallest == 0:
         return None

@@ -16,10 +16,7 @@ QUESTION = "Does something give the target away?"
 MOST = 50_000
 _MOST_TESTED = 300
 _GIVEN_AWAY = 0.995
-_ONLY, _LEAST_ONLY = (
-    0.95,
-    10,
-)  # of the rows in which a column is filled (or empty), and so many, are rare ones
+_ONLY, _LEAST_ONLY = 0.95, 10  # such a share of at least so many filled (or empty) rows are rare ones
 
 
 def _column_auc(values: np.ndarray, target: np.ndarray) -> float:

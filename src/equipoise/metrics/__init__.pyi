@@ -46,6 +46,7 @@ from .judging import Judgment as Judgment
 from .judging import judge_decision as judge_decision
 from .shares import binomial_interval as binomial_interval
 from .shares import design_effects as design_effects
+from .shares import fold_effects as fold_effects
 from .thresholds import OperatingPoint as OperatingPoint
 from .thresholds import ThresholdCurve as ThresholdCurve
 from .thresholds import best_balanced_accuracy as best_balanced_accuracy

@@ -99,7 +99,7 @@ def judge_decision(
         :func:`~equipoise.metrics.design_effects`.
     folds : array of int, optional
         The fold in which each row was held out: the long run of a model that was none of those judged is known
-        less well, by the :func:`~equipoise.metrics.shares.fold_effects`.
+        less well, by the :func:`~equipoise.metrics.fold_effects`.
     confidence : float
         Of the ranges and the intervals.
     random_state : int

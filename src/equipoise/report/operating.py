@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from equipoise._core.checks import FloatArray, IntArray, check_array, check_distribution, check_same_length
 from equipoise._core.priors import correct_prior
-from equipoise.metrics import Decision, binomial_interval, design_effects
+from equipoise.metrics import Decision, binomial_interval, design_effects, fold_effects
 from equipoise.report.blocks import Interval
 
 CASES = 10_000
@@ -39,7 +39,7 @@ class ThresholdCounts:
     is_whole
         Whether every distinct score is a threshold; else the counts are exact at the thresholds kept.
     effects
-        By how much negatives and positives count less for belonging together, in intervals.
+        By how much negatives and positives count less in intervals.
     """
 
     thresholds: FloatArray
@@ -178,6 +178,8 @@ class LiveOperatingPoint:
         The model folder, for the command that the page offers.
     groups : array, optional
         Rows with the same value belong together and count as fewer, by their effect at the decision.
+    folds : array of int, optional
+        The fold in which each row was held out: rows count as fewer where the models of the folds differ.
 
     Examples
     --------
@@ -197,6 +199,7 @@ class LiveOperatingPoint:
     alerts: float | None = None
     model: str = "model"
     groups: npt.ArrayLike | None = field(default=None, repr=False)
+    folds: npt.ArrayLike | None = field(default=None, repr=False)
     kind: str = field(default="live", init=False)
 
     def __post_init__(self) -> None:
@@ -248,12 +251,17 @@ class LiveOperatingPoint:
         found = []
         for c in self.codes:
             counts = ThresholdCounts.from_scores(proba[:, c], truth == c, most, self.start_score(c))
-            if self.groups is not None:
-                yes, called = (truth == c).astype(np.int64), (self.called == c).astype(np.int64)
-                effects = design_effects(yes, called, self.groups, 2)
-                counts = replace(counts, effects=(float(effects[0]), float(effects[1])))
-            found.append(counts)
+            found.append(replace(counts, effects=self._effects(truth == c, self.called == c)))
         return found
+
+    def _effects(self, yes: npt.NDArray[np.bool_], called: npt.NDArray[np.bool_]) -> tuple[float, float]:
+        """By how much negatives and positives count less at the decision, as in :func:`judge_decision`."""
+        known, less = (yes.astype(np.int64), called.astype(np.int64)), np.ones(2)
+        if self.groups is not None:
+            less *= design_effects(*known, self.groups, 2)
+        if self.folds is not None:
+            less *= fold_effects(*known, self.folds, 2)
+        return float(less[0]), float(less[1])
 
     @property
     def rows(self) -> int:

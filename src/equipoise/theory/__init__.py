@@ -1,1 +1,1 @@
-"""Exactly solvable models: which training ratio, what one more sample is worth, which class is memorised."""
+"""Exactly solvable models: which training ratio, what one more sample is worth, which class is memorized."""

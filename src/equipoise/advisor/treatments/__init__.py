@@ -1,4 +1,4 @@
-"""Treatments of imbalance: one catalogue for the advisor and the studies, one file a family, found by themselves.
+"""Treatments of imbalance: one catalog for the advisor and the studies, one file a family, found by themselves.
 
 A module of this folder joins by defining ``TREATMENTS``, a list of :class:`Treatment`, and maybe ``LEARNERS``.
 """
