@@ -72,10 +72,10 @@ def test_the_report_is_whole(out):
 def test_a_budget_shorter_than_the_start_leaves_a_report_that_says_so(tmp_path, capsys):
     table(200).to_csv(tmp_path / "small.csv", index=False)
     out = tmp_path / "out"
-    given = [str(tmp_path / "small.csv"), "--target", "health", "--budget", "0.1s", "--jobs", "1"]
+    given = [str(tmp_path / "small.csv"), "--target", "health", "--budget", "0.01s", "--jobs", "1"]
     assert main(["report", *given, "--out", str(out)]) == 0
     assert "s of " in capsys.readouterr().err  # piped, and yet a line says what is being done
-    assert "The budget of 0.1 s left hardly any time for a search" in (out / "report.html").read_text()
+    assert "The budget of 0.01 s left hardly any time for a search" in (out / "report.html").read_text()
     assert equipoise.load(out / "model").predict(table(5).drop(columns="health")).shape == (5,)
 
 

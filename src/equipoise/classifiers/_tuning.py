@@ -27,7 +27,7 @@ from equipoise.metrics import precision_at_recall, search_decision
 from equipoise.training.distributions import Distribution
 
 
-class View:
+class _View:
     """The classifier at one λ on rows whose features are known, for scikit-learn's scorers."""
 
     _estimator_type = "classifier"
@@ -195,7 +195,7 @@ class TunedAfterTraining:
         weights = {} if rows.weight is None else {"sample_weight": rows.weight}
 
         def by_scorer(candidate: Params) -> Judged:
-            view = View(self, rows, features, candidate)
+            view = _View(self, rows, features, candidate)
             value = float(metric(view, X, y, **weights))
             if not view.decided:
                 return Judged(value, None, value)
