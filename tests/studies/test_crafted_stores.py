@@ -124,3 +124,9 @@ def test_cells_tell_the_processor_and_the_page_its_noise_floor(path):
     write_pages(path, path.parent)
     text = (path.parent / "study.md").read_text()
     assert f"The cells ran on {found['cpu']}. Noise floor: another CPU" in text
+
+
+def test_a_study_without_a_single_number_has_a_page(path):
+    craft(path, """UPDATE cells SET result='{"mean": NaN}'""")
+    write_pages(path, path.parent)
+    assert "nan" not in (path.parent / "study.md").read_text().lower()

@@ -57,7 +57,7 @@ def read_layout(frame: pd.DataFrame, settings: Sequence[str], metrics: Sequence[
     results = [name for name in frame.columns if name not in settings and name not in _HIDDEN]
     numeric = [name for name in results if _is_scores(frame[name], name)]
     curves = [name for name in results if _is_curve(frame[name])]
-    chosen = [name for name in metrics if name in frame] or numeric
+    chosen = [name for name in metrics if name in frame and frame[name].notna().any()] or numeric
     folds = int(frame["fold"].nunique()) if "fold" in frame else 0
     return Layout(
         _label(frame, of_method), _label(frame, of_block), tuple(chosen), tuple(curves), folds if folds > 1 else 0
@@ -87,7 +87,8 @@ def _short(name: str, value: Any, how_many: int) -> str:
 
 def _is_scores(column: pd.Series[Any], name: str) -> bool:
     measured = str(name).startswith("cell_") or str(name).endswith("_seconds")
-    return not measured and pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+    numeric = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+    return bool(not measured and numeric and column.notna().any())
 
 
 def _is_curve(column: pd.Series[Any]) -> bool:
