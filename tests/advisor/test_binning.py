@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
+from typing import ClassVar
 
 import numpy as np
 import pytest
+from joblib import Parallel, delayed
 from sklearn.ensemble import HistGradientBoostingClassifier
 
+from equipoise.advisor.bags import Rows
 from equipoise.advisor.treatments._binning import MOST, QuantileBins, boosting
+from equipoise.advisor.treatments._boosted import LightGBMTrees
 
 
 @pytest.fixture
@@ -63,3 +67,29 @@ def test_weights_count(table):
     settings = {"max_iter": 20, "early_stopping": False, "random_state": 0}
     plain, weighted = (boosting(w, **settings).fit(X, y).predict_proba(X)[:, 1] for w in (None, "balanced"))
     assert weighted.mean() > 1.5 * plain.mean()
+
+
+class SlowToBin(LightGBMTrees):
+    """Long enough at it for every thread to ask before the first has an answer."""
+
+    made: ClassVar[list] = []
+
+    def dataset(self, X, codes):
+        self.made.append(1)
+        time.sleep(0.05)
+        return super().dataset(X, codes)
+
+
+def test_folds_in_several_threads_share_one_set_of_bins(table):
+    """LightGBM refuses to judge rows with other bins than it trains on."""
+    X, y = table
+    rows, halves = Rows({"trees": X}, y, 2), (np.arange(0, 2000, 2), np.arange(1, 2000, 2))
+
+    def fold(train, test):
+        parts = [rows.part("trees", SlowToBin(), index) for index in (train, test)]
+        return LightGBMTrees(rounds=5).fit_dataset(parts[0], 2, held_out=parts[1]).predict_proba(X)
+
+    jobs = [delayed(fold)(*halves), delayed(fold)(*halves[::-1])]
+    apart = Parallel(n_jobs=2, prefer="threads")(jobs)
+    np.testing.assert_array_equal(apart[0], fold(*halves))
+    assert len(SlowToBin.made) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +27,9 @@ _FIRST_FOLDS = 2  # after so many a bag that disappoints can be ended, also wher
 Run = Callable[[list[Any]], list[Any]]
 
 
+_BINNING = threading.Lock()  # folds are fitted in several threads, which share the bins
+
+
 @dataclass(frozen=True)
 class Rows:
     """Encoded rows: one matrix for trees, one for everything else, and the codes.
@@ -46,14 +50,18 @@ class Rows:
 
     def binned(self, view: str, trees: Any) -> Any:
         """The rows as LightGBM keeps them, made once for all folds: labels play no part in the bins."""
-        if view not in self.bins:
-            self.bins[view] = trees.dataset(self.views[view], self.y).construct()
-        return self.bins[view]
+        with _BINNING:
+            if view not in self.bins:
+                self.bins[view] = trees.dataset(self.views[view], self.y).construct()
+            return self.bins[view]
 
     def part(self, view: str, trees: Any, index: IntArray) -> Any:
         """Some of them, with the bins of all; ``None`` for no rows."""
+        if not len(index):
+            return None
         whole = self.binned(view, trees)
-        return whole.subset(index, whole.params).construct() if len(index) else None
+        with _BINNING:
+            return whole.subset(index, whole.params).construct()
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "bins": {}}
