@@ -1,4 +1,4 @@
-"""Odd arguments for every public function: only an error of ours, or a ValueError and the like, leaves it, and soon."""
+"""Odd arguments for every public function: only our errors, a ValueError or the like leave it, and soon."""
 
 from __future__ import annotations
 
