@@ -24,6 +24,7 @@ _GRID = 1.0 / (1.0 + np.exp(-np.linspace(-_LOGIT, _LOGIT, 27)))  # the coarse sc
 _ZOOMS, _FINE = 3, 9  # each zoom is four times finer; the last nodes lie closer than 1/400
 _EDGE_ZOOMS = 9  # more of them where the best student stands at the end of the learned branch, to 1e-8
 _CHEBYSHEV = 9
+_SAME = 1e-12  # scores that differ by less are the same
 OBJECTIVES = ("overlap", "bias", *(field.name for field in fields(Metrics)))
 
 
@@ -151,8 +152,12 @@ def maximize(score: Score, shape: tuple[int, ...], *, square: bool) -> Peak:
     """
     nodes = np.broadcast_to(_GRID, (*shape, _GRID.size))
     coarse = values = score(nodes)
-    interior = np.maximum(values[..., 0], values[..., -1]) < values.max(axis=-1)
-    nodes, values = _zoom(score, nodes, values, _ZOOMS)
+    edge = np.maximum(values[..., 0], values[..., -1])
+    interior = edge < values.max(axis=-1)
+    # Where the dummy's constant value is the best of all nodes, a peak may lie between it and the next node.
+    learned = interior[..., None] | ~np.isclose(values, values[..., :1], rtol=0, atol=_SAME)
+    nodes, values = _zoom(score, nodes, np.where(learned, values, -np.inf), _ZOOMS)
+    interior |= values.max(axis=-1) > edge
     low, high, _ = _around_best(nodes, values)
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
     last = score(middle[..., None] + half[..., None] * chebyshev.chebpts1(_CHEBYSHEV))
