@@ -38,7 +38,7 @@ def _claim(dataset: str, effects: Table) -> str:
     interval = "one seed tells no interval" if low is None else f"95% interval {low:+.1f} to {high:+.1f}"
     return (
         f"On {dataset}, {told or 'none'} of {len(effects.rows)} parts can be told to help or to harm with {seeds} "
-        f"seeds; the largest change is {gain:+.1f} points of ACSA ({name}; {interval})."
+        f"seed{'' if seeds == 1 else 's'}; the largest change is {gain:+.1f} points of ACSA ({name}; {interval})."
     )
 
 
