@@ -25,7 +25,7 @@ LIMITS = {
         "ce": 1.6, "logit_adjusted": 1.6, "class_balanced": 1.6, "vs": 1.6, "ldam": 1.6, "kps": 1.8, "focal": 2.2,
         "nenum": 2.5, "isda": 10.0, "combined": 12.0,
     },
-    (128, 10_000): {"logit_adjusted": 1.6, "nenum": 3.1, "combined": 10.0},
+    (128, 10_000): {"logit_adjusted": 1.6, "nenum": 2.5, "combined": 10.0},
 }  # fmt: skip
 ROUNDS = {4096: 15, 128: 400}
 CASES = [(*size, name, limit) for size, limits in LIMITS.items() for name, limit in limits.items()]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 from scipy import stats
@@ -75,10 +77,7 @@ def design_effects(
     >>> design_effects(truth, together, groups, 2).round(1), design_effects(truth, apart, groups, 2).round(1)
     (array([1. , 2.3]), array([1., 1.]))
     """
-    y, called = check_counts("truth", truth), check_counts("calls", calls)
-    check_same_length(truth=y, calls=called, groups=groups)
-    group = np.unique(np.asarray(groups), return_inverse=True)[1]
-    return np.array([_design_effect(called[y == c], group[y == c], n_classes) for c in range(n_classes)])
+    return _by_class(_design_effect, truth, calls, n_classes, groups=groups)
 
 
 def fold_effects(
@@ -111,10 +110,22 @@ def fold_effects(
     >>> fold_effects(truth, alike, folds, 2).round(1), fold_effects(truth, apart, folds, 2).round(1)
     (array([1., 1.]), array([ 1., 28.]))
     """
+    return _by_class(_fold_effect, truth, calls, n_classes, folds=folds)
+
+
+def _by_class(
+    effect: Callable[[IntArray, IntArray, int], float],
+    truth: npt.ArrayLike,
+    calls: npt.ArrayLike,
+    n_classes: int,
+    **named: npt.ArrayLike,
+) -> FloatArray:
+    """The effect on the rows of each class of what they are divided into: groups or folds."""
     y, called = check_counts("truth", truth), check_counts("calls", calls)
-    check_same_length(truth=y, calls=called, folds=folds)
-    fold = np.unique(np.asarray(folds), return_inverse=True)[1]
-    return np.array([_fold_effect(called[y == c], fold[y == c], n_classes) for c in range(n_classes)])
+    check_same_length(truth=y, calls=called, **named)
+    (parts,) = named.values()
+    part = np.unique(np.asarray(parts), return_inverse=True)[1]
+    return np.array([effect(called[y == c], part[y == c], n_classes) for c in range(n_classes)])
 
 
 def _fold_effect(calls: IntArray, folds: IntArray, n_classes: int) -> float:
