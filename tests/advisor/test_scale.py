@@ -454,6 +454,20 @@ def test_rows_on_a_cluster_follow_its_memory(cluster):
     assert 2 * 2**30 * 0.75 / (4 * 30) > many > 9 * few >= 0
 
 
+def test_blocks_are_dealt_evenly_but_not_beyond_a_workers_room():
+    """One worker that is nearly full once left all others nearly empty."""
+    from equipoise.advisor.engines import _dealt
+
+    blocks = [(Block(np.zeros(10), None), np.arange(10) < kept) for kept in (10, 10, 6, 10, 10, 10)]
+
+    def rows(room):
+        return {worker: sum(own.sum() for _, own in part) for worker, part in _dealt(blocks, room).items()}
+
+    assert rows({"a": 100, "b": 100, "c": 100}) == {"a": 20, "b": 20, "c": 16}
+    assert rows({"a": 5, "b": 100, "c": 26}) == {"b": 36, "c": 20}
+    assert sum(rows({"a": 5, "b": 20, "c": 8}).values()) == 56  # more than there is room for: none is lost
+
+
 def test_a_short_budget_compares_on_fewer_rows():
     from equipoise.advisor.budget import Budget
     from equipoise.datasets import DataTable

@@ -107,7 +107,10 @@ class AllRows:
         """
         y = np.concatenate([block.y for block in self.blocks])
         kept, fitted, failure = np.empty(0, dtype=np.int64), list[Bag](), ""
-        limit, fit_to = self._way(bags, y, context, deadline)
+        try:
+            limit, fit_to = self._way(bags, y, context, deadline)
+        except EngineError as error:
+            return [], _note(len(y), 0, [], f"{error}.")
         least, seconds = len(self.sample), 0.0  # of a row; how busy a cluster is shows when it has begun
         if self.engine == "local":
             seconds = SAFETY * boosting_seconds(bags[0], least, len(y), context.threads) / len(y)

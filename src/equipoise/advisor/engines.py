@@ -27,6 +27,8 @@ _TRIES = 3  # of work that was lost with a worker
 _USABLE = 0.75  # of a worker's memory: Dask pauses a worker at 80 %
 _LOOK_EVERY, _NEVER, _NOT_YET = 10, 2**31, 0  # rounds
 _LIBRARIES, _LEAST_ROOM = 350 * 2**20, 50 * 2**20  # bytes of a worker before it has any rows
+_UNLIMITED = 10**12  # rows
+_LOOKS_AT_MEMORY = 10  # at the most, until it falls no more
 _GONE_AFTER = 20.0  # seconds without an answer: the others gave up
 _HOPELESS = 1.2  # times the time that is left, for the rounds that are still needed
 
@@ -91,36 +93,75 @@ def room_for_a_sample(engine: str) -> int:
 def rows_on_cluster(engine: str, width: int) -> int:
     """About how many rows the workers can boost on without one of them running out of memory.
 
-    A worker reads one block after the other, and keeps its rows as bins: at most two bytes a value, once by
-    columns and once by rows, and a few numbers for each row.
-
     Parameters
     ----------
     engine : str
         The address of a Dask cluster.
     width : int
         Numbers in a row.
+
+    Raises
+    ------
+    EngineError
+        If the cluster is gone.
     """
     address = cluster_address(engine)
     assert address is not None
-    with _client(address) as client:
-        client.run(_give_back_memory)
-        time.sleep(1.0)  # until the workers have told how much they use now
-        workers = client.scheduler_info(n_workers=-1)["workers"].values()
+
+    def attempt() -> int:
+        with _client(address) as client:
+            return min(sum(_room(client, width).values()), _UNLIMITED)
+
+    return int(_again_if_lost(attempt, address))
+
+
+def _room(client: Any, width: int) -> dict[str, int]:
+    """How many rows each worker can keep as bins, by its address, once it has given back what earlier fits took.
+
+    A worker reads one block after the other, and keeps its rows as bins: at most two bytes a value, once by
+    columns and once by rows, and a few numbers for each row. What it uses is asked of the worker itself, until it
+    falls no more: what the scheduler knows is some seconds old.
+    """
+    used = client.run(_memory_in_use)
+    for _ in range(_LOOKS_AT_MEMORY):
+        time.sleep(0.5)
+        before, used = used, client.run(_memory_in_use)
+        if all(used[worker] > 0.98 * before.get(worker, 0) for worker in used):
+            break
     block = 24 * width * ROWS_AT_ONCE  # as it was read, as it is encoded, and on the way
-    free = [
-        _USABLE * w["memory_limit"] - w["metrics"]["memory"] - block for w in workers if w["memory_limit"]
-    ]
-    if len(free) < len(workers):
-        return 10**12  # a worker without a limit
-    return int(len(free) * max(min(free), 0) / (4 * width + 40))
+    workers = client.scheduler_info(n_workers=-1)["workers"]
+    limits = {worker: workers[worker]["memory_limit"] for worker in sorted(set(used) & set(workers))}
+    return {
+        worker: max(int((_USABLE * limit - used[worker] - block) / (4 * width + 40)), 0)
+        if limit
+        else _UNLIMITED
+        for worker, limit in limits.items()
+    }
 
 
-def _give_back_memory() -> None:
-    """What earlier fits left behind, which the allocator would keep for itself."""
+def _memory_in_use() -> int:
+    """Bytes of this process, without what the allocator would keep for itself."""
+    import psutil
+
     gc.collect()
     with suppress(OSError, AttributeError):  # a C library without it
         ctypes.CDLL(None).malloc_trim(0)
+    return int(psutil.Process().memory_info().rss)
+
+
+def _dealt(
+    blocks: Sequence[tuple[Block, BoolArray]], room: dict[str, int]
+) -> dict[str, list[tuple[Block, BoolArray]]]:
+    """The blocks of each worker: evenly many rows, but none beyond a worker's room while another one has some."""
+    dealt: dict[str, list[tuple[Block, BoolArray]]] = {worker: [] for worker in room}
+    rows = dict.fromkeys(room, 0)
+    for block, own in blocks:
+        count = int(own.sum())
+        able = [worker for worker in room if rows[worker] + count <= room[worker]]
+        taker = min(able, key=lambda w: rows[w]) if able else max(room, key=lambda w: room[w] - rows[w])
+        dealt[taker].append((block, own))
+        rows[taker] += count
+    return {worker: part for worker, part in dealt.items() if part}
 
 
 @dataclass(frozen=True)
@@ -206,7 +247,8 @@ class _Plan:
 def _boosted(client: Any, shared: Shared, blocks: Sequence[tuple[Block, BoolArray]], plan: _Plan) -> str:
     """The trees as text, from workers that each take their turn of the blocks."""
     workers = client.scheduler_info(n_workers=-1)["workers"]
-    addresses = sorted(workers)[: len(blocks)]
+    dealt = _dealt(blocks, _room(client, shared.X.shape[1]))
+    addresses = list(dealt)
     ports = client.gather([client.submit(_open_port, workers=[a], pure=False) for a in addresses])
     hosts = [urlparse(address).hostname for address in addresses]
     plan.stop.set(_NOT_YET)
@@ -220,7 +262,7 @@ def _boosted(client: Any, shared: Shared, blocks: Sequence[tuple[Block, BoolArra
         client.submit(
             _boost_on_blocks,
             sent,
-            blocks[rank :: len(addresses)],
+            dealt[address],
             {**network, "local_listen_port": ports[rank], "num_threads": workers[address]["nthreads"]},
             n_rows,
             (plan.ready.name, plan.stop.name, rank == 0, plan.deadline - time.monotonic(), plan.needed),
