@@ -277,14 +277,14 @@ def test_a_cluster_boosts_on_parts_though_workers_are_killed(tmp_path, cluster, 
     killed = []
     whole = engines._while_complete
 
-    def killing(client, work):
+    def killing(client, work, deadline):
         def interrupted():
             if not killed:
                 killed.append(True)
                 kill_one()
             return work()
 
-        return whole(client, interrupted)
+        return whole(client, interrupted, deadline)
 
     monkeypatch.setattr(engines, "_while_complete", killing)
     table = read_table(write_parts(tmp_path / "parts", *data), "fraud", memory="2MiB")
@@ -418,8 +418,21 @@ def test_workers_end_on_the_same_round_when_the_rounds_that_are_needed_are_out_o
     np.testing.assert_array_equal(  # the first rounds are the same: all workers took part in them
         ended.booster_.predict(X[:50]), whole.booster_.predict(X[:50], num_iteration=30)
     )
-    with pytest.raises(EngineError, match="the budget ended while the workers were reading"):
+    with pytest.raises(EngineError, match="the budget ended before the workers"):
         boost(0.0)
+
+
+def test_workers_that_hang_do_not_outlast_the_budget(cluster, monkeypatch):
+    from equipoise.advisor import engines
+
+    monkeypatch.setattr(engines, "_GONE_AFTER", 1.0)
+    client, hung = cluster.get_client(), threading.Event()
+    started = time.monotonic()
+    with pytest.raises(engines._TimeUp):
+        engines._while_complete(client, lambda: hung.wait(60), started + 1.0)
+    assert time.monotonic() - started < 30
+    hung.set()
+    client.close()
 
 
 def test_workers_without_room_leave_the_model_that_was_compared(tmp_path, cluster, data, monkeypatch):

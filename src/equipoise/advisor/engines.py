@@ -222,7 +222,7 @@ def boost_on_cluster(
             ready, stop = distributed().Queue(client=client), distributed().Variable(client=client)
             try:
                 plan = _Plan(deadline, needed, ready, stop)
-                return str(_while_complete(client, lambda: _boosted(client, shared, blocks, plan)))
+                return str(_while_complete(client, lambda: _boosted(client, shared, blocks, plan), deadline))
             finally:  # also when the work was given up: nobody waits for the others for ever
                 stop.delete()
                 ready.close()
@@ -230,7 +230,9 @@ def boost_on_cluster(
     try:
         text = _again_if_lost(attempt, address)
     except _TimeUp:
-        raise EngineError("the budget ended while the workers were reading the rows") from None
+        raise EngineError(
+            "the budget ended before the workers had read the rows and boosted on them"
+        ) from None
     return LightGBMTrees.from_text(text, list(range(shared.n_classes)))
 
 
@@ -340,8 +342,9 @@ class _AgreedEnd:
         if done == _LOOK_EVERY:  # the first rounds do not count: the workers were still connecting
             self.began = now
             return now > self.end
-        still = (now - self.began) / (done - _LOOK_EVERY) * max(self.needed - done, 0)
-        return now > self.end or still > _HOPELESS * (self.end - now)
+        pace = (now - self.began) / (done - _LOOK_EVERY)
+        too_late = now + 2 * _LOOK_EVERY * pace  # if the next look were the one that ends it
+        return too_late > self.end or pace * max(self.needed - done, 0) > _HOPELESS * (self.end - now)
 
     def __call__(self, done: int) -> bool:
         if done % _LOOK_EVERY:
@@ -356,8 +359,10 @@ class _AgreedEnd:
         return int(self.last.get(timeout=_GONE_AFTER))
 
 
-def _while_complete(client: Any, work: Callable[[], Any]) -> Any:
-    """What ``work`` returns; if a worker is lost, LightGBM would wait for it for ever, so the work is given up."""
+def _while_complete(client: Any, work: Callable[[], Any], deadline: float) -> Any:
+    """What ``work`` returns; it is given up if a worker is lost, for which LightGBM would wait for ever, and some
+    seconds after the deadline: workers that wait for one another are not waited for.
+    """
     began = set(client.scheduler_info(n_workers=-1)["workers"])
     done: dict[str, Any] = {}
 
@@ -371,6 +376,8 @@ def _while_complete(client: Any, work: Callable[[], Any]) -> Any:
     thread.start()
     while thread.is_alive():
         thread.join(1.0)
+        if time.monotonic() > deadline + _GONE_AFTER:
+            raise _TimeUp
         if not began <= set(client.scheduler_info(n_workers=-1)["workers"]):
             raise _WorkerLost("a worker was lost")
     if isinstance(done.get("error"), _TimeUp):
