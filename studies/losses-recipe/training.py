@@ -1,4 +1,4 @@
-"""How the study trains: heads, mixed images as a step, the scatter after a warm-up, and the classifier of a cell."""
+"""How the study trains: heads, mixed images as a step, the scatter after a warm-up, a cell's classifier."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class LateScatter(Callback):
 
 
 class UnitHead(nn.Module):
-    """s·cos as a linear layer of unit features, so that a loss of features and weights sees what makes the logits."""
+    """s·cos as a linear layer of unit features: a loss of features and weights sees what makes the logits."""
 
     def __init__(self, linear: nn.Linear, scale: float = 30.0) -> None:
         super().__init__()
