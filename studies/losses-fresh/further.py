@@ -132,7 +132,23 @@ def _taus(at: pd.DataFrame) -> Section:
         "Top-1 error in percent of the combined loss (Eq 20, nothing learned on a meta set), and how far it lies "
         "above that with τ₁ = τ₂ = 1, with the 95 % interval of the pairs."
     )
-    return Section("τ₁ and τ₂ (Fig 6)", [Table(["τ₁", "τ₂", *names], rows, caption)])
+    words = list(_words(at))
+    said = (
+        "Fig 6 finds that other values than 1 do somewhat better, and that 1 is close to them. Comparisons "
+        f"with 1 here: {words.count('better')} better, {words.count('worse')} worse, "
+        f"{words.count('cannot tell')} that cannot be told. By chance one in twenty goes beyond its interval."
+    )
+    return Section("τ₁ and τ₂ (Fig 6)", [Text(said), Table(["τ₁", "τ₂", *names], rows, caption)])
+
+
+def _words(at: pd.DataFrame) -> Iterator[str]:
+    """For each ratio and each other pair of values, how it does beside τ₁ = τ₂ = 1."""
+    for _, here in at.groupby("ratio", sort=False):
+        errors = here.pivot(index="draw", columns=["tau1", "tau2"], values="test_error")
+        for pair in errors:
+            beside = (errors[pair] - errors[1.0, 1.0]).dropna()
+            if pair != (1.0, 1.0) and len(beside) > 1:
+                yield paired(beside).word("better", "worse")
 
 
 def _standard(at: pd.DataFrame) -> Section:

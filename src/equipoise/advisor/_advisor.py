@@ -39,6 +39,7 @@ from equipoise.advisor.search import Found, search
 from equipoise.advisor.telling import Teller
 from equipoise.advisor.treatments import advised_treatments
 from equipoise.datasets import DataTable
+from equipoise.datasets.image_features import pixel_rows
 from equipoise.datasets.schema import refuse_duplicates
 from equipoise.metrics import Wish, choose_decision, judge_decision
 from equipoise.metrics.wishes import read_prior
@@ -161,7 +162,8 @@ class Advisor(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array or DataFrame
-            Numbers, texts, categories, dates, missing values.
+            Numbers, texts, categories, dates, missing values; or an array of pictures × height × width, with
+            one or three channels before or after these two.
         y : array
             Labels.
         groups : array, optional
@@ -180,9 +182,11 @@ class Advisor(ClassifierMixin, BaseEstimator):
             If the wish cannot be read, or a class has too few rows for folds.
         """
         started = Budget(parse_duration(self.budget))
+        X, shape = _pixels(X)
         X, y = self._validated(X, y)
         wish = self._wish()
         table = DataTable.from_arrays(X, y, positive=self.positive, groups=groups, time=time)
+        table = replace(table, image_shape=shape)
         if wish.by_row:
             costs = {name: np.asarray(X[name], dtype=np.float64) for name in wish.columns if name in X}
             table = replace(table, row_values=costs)
@@ -252,6 +256,8 @@ class Advisor(ClassifierMixin, BaseEstimator):
         self.fit_seconds_ = clock.monotonic() - budget.started
         self.table_ = table
         self.info_: dict[str, Any] = {"target": table.target, "data": table.name, "rows": table.n_rows}
+        if table.image_shape is not None:
+            self.info_["image_shape"] = list(table.image_shape)
         told.close()
         return self
 
@@ -359,6 +365,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
 
     def _proba(self, X: Any) -> FloatArray:
         check_is_fitted(self, "stack_")
+        X, _ = _pixels(X)
         typed = self.schema_.convert(X if isinstance(X, pd.DataFrame) else self._checked_array(X))
         return correct_prior(self._model.proba(typed), self.data_prior_, self.decision_.prior)
 
@@ -484,6 +491,11 @@ class Advisor(ClassifierMixin, BaseEstimator):
         return validate_data(
             self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
         )
+
+
+def _pixels(X: Any) -> tuple[Any, tuple[int, int, int] | None]:
+    """Pictures as rows of pixels, with their shape; anything else as it is."""
+    return pixel_rows(X) if isinstance(X, np.ndarray) and X.ndim in (3, 4) else (X, None)
 
 
 def _plain(label: Any) -> Any:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from equipoise.advisor._advisor import Advisor
 from equipoise.datasets.home import load_npz
+from equipoise.datasets.image_features import pixel_rows
 from equipoise.datasets.reading import read_frames
 from equipoise.datasets.table import listed
 
@@ -71,7 +72,8 @@ def _array(path: Path) -> Any:
     if not rows:
         raise ValueError(f"{path} has no array with rows and columns; there are {', '.join(arrays)}")
     name = next((k for k in ("X", "x", "data", "images") if k in rows), next(iter(rows)))
-    return rows[name].reshape(len(rows[name]), -1).astype(np.float64)
+    found = pixel_rows(rows[name])[0] if rows[name].ndim in (3, 4) else rows[name]
+    return found.reshape(len(found), -1).astype(np.float64)
 
 
 def _images(shape: list[int], folder: Path) -> tuple[Any, list[str]]:

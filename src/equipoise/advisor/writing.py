@@ -68,8 +68,6 @@ def write_fitted(
 
     if diagnosis is None:
         diagnosis = diagnose(table, table.y, seconds=60.0)
-    if table.image_shape is not None:
-        advisor.info_["image_shape"] = list(table.image_shape)
     reasons = find_reasons(advisor, _FOR_REASONS * parse_duration(advisor.budget))
     report = build_report(advisor, table, diagnosis, str(out), reasons)
     with replacing_together(out) as temporary:

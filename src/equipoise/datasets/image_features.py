@@ -18,6 +18,42 @@ PIXELS = 8  # a side of the coarse picture
 _PICTURES_AT_ONCE = 1024
 
 
+def pixel_rows(images: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], tuple[int, int, int]]:
+    """Pictures as rows of pixels, the channels last, and their height, width and channels.
+
+    Parameters
+    ----------
+    images : array
+        Pictures × height × width, with one or three channels before or after these two, or without channels.
+
+    Returns
+    -------
+    array, tuple of int
+        The rows, and the shape of a picture.
+
+    Raises
+    ------
+    ValueError
+        If the channels cannot be told.
+
+    Examples
+    --------
+    >>> pixel_rows(np.zeros((5, 3, 28, 20)))[1]
+    (28, 20, 3)
+    """
+    shape = images.shape
+    if images.ndim == 3:
+        images = images[..., None]
+    elif images.ndim != 4 or not {shape[1], shape[3]} & {1, 3}:
+        raise ValueError(
+            f"pictures must be an array of pictures × height × width × channels with 1 or 3 channels, got {shape}"
+        )
+    elif shape[3] not in (1, 3):
+        images = np.moveaxis(images, 1, -1)
+    height, width, channels = images.shape[1:]
+    return images.reshape(len(images), -1), (int(height), int(width), int(channels))
+
+
 class ImageEncoder(TransformerMixin, BaseEstimator):
     """Turn rows of pixels into features on which trees, linear models and small networks do well.
 

@@ -174,15 +174,17 @@ def _read_npz(
         if name is not None and name not in arrays:
             raise ValueError(f"{path} has no array {name!r}; there are {listed(arrays)}")
     name, rows = _rows_of(path, arrays, label)
+    shape = None
+    if rows.ndim in (3, 4):
+        from equipoise.datasets.image_features import pixel_rows
+
+        rows, shape = pixel_rows(rows)
     table = DataTable.from_arrays(
         rows, np.ravel(arrays[label]), positive,
         groups=arrays[group] if group else None, time=arrays[time] if time else None,
         names=[f"{name}{i}" for i in range(int(np.prod(rows.shape[1:])))], name=path.name, target=label,
     )  # fmt: skip
-    if rows.ndim not in (3, 4):
-        return table
-    height, width, channels = (*rows.shape[1:4], 1)[:3]
-    return replace(table, image_shape=(int(height), int(width), int(channels)))
+    return replace(table, image_shape=shape)
 
 
 def _rows_of(path: Path, arrays: dict[str, Any], label: str) -> tuple[str, npt.NDArray[Any]]:
