@@ -147,9 +147,11 @@ def _offset(final: pd.DataFrame) -> Iterator[Section]:
         return
     low, high, shown = 1, 14, (1, 4, 9, 14, 17)
     rows: list[list[Any]] = []
+    falling = 0
     for (dataset, ratio), at in kept.groupby(["dataset", "ratio"], sort=False):
         curves = np.array(at["offset_curve"].tolist())
         falls = int((curves[:, low] > curves[:, high]).sum())
+        falling += falls
         rows.append(
             [
                 f"{dataset}, {ratio:g} : 1",
@@ -157,10 +159,9 @@ def _offset(final: pd.DataFrame) -> Iterator[Section]:
                 *(f"{h:.2f}" for h in curves.mean(0)[[*shown]]),
             ]
         )
-    falls = sum(int(row[1].split()[0]) for row in rows)
     text = (
-        f"The learned h falls from p(z|x) = {OFFSET_AT[low]:.2f} to {OFFSET_AT[high]:.2f} in {falls} of {len(kept)} "
-        "runs. Where it falls, a class that is unlikely is pushed away further than one that may be the true label."
+        f"The learned h falls from p(z|x) = {OFFSET_AT[low]:.2f} to {OFFSET_AT[high]:.2f} in {falling} of "
+        f"{len(kept)} runs. Where it falls, a class that is unlikely is pushed away further than one that may be the true label."
     )
     names = ["set", "runs in which it falls", *(f"h at {OFFSET_AT[k]:.2f}" for k in shown)]
     yield Section(
