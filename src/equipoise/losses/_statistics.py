@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, distributed, nn
 
 _ENOUGH = 1 << 16  # logits that are worth a pass of their own; more would not fit a processor's cache
+_CHUNK = 1 << 15  # differences made at a time, which stay in the cache until both sums have them
 _ROWS = 512  # classes treated at a time, so that temporaries stay small beside the (C, C) sums
 
 
@@ -66,9 +67,10 @@ class ClassStatistics:
             self.count.index_add_(0, target, torch.ones_like(probability))
             self.probability.index_add_(0, target, probability)
             if self.pairs:
-                step = len(target) if torch.compiler.is_compiling() else max(_ENOUGH // logits.shape[1], 1)
+                step = len(target) if torch.compiler.is_compiling() else max(_CHUNK // logits.shape[1], 1)
                 for z, y in zip(torch.split(logits, step), torch.split(target, step), strict=True):
-                    difference = z.gather(1, y[:, None]).to(self.count.dtype) - z
+                    difference = z.to(self.count.dtype)  # first: mixed precisions are slow to subtract
+                    difference = torch.sub(difference.gather(1, y[:, None]), difference, out=difference)
                     self.total.index_add_(0, y, difference)
                     self.square.index_add_(0, y, difference.square_())
 
