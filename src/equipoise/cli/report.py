@@ -78,12 +78,14 @@ def run(args: argparse.Namespace) -> int:
 def _read(args: argparse.Namespace, wishes: dict[str, Any]) -> DataTable:
     from equipoise.datasets.reading import read_table
     from equipoise.metrics import Wish
+    from equipoise.metrics.by_class import costs_of_errors
 
     if args.data is None:
         from equipoise.advisor._embedded import embedded_table
 
         return embedded_table().with_positive(8 if args.positive is None else int(args.positive))
-    wish = Wish.make(**wishes)
+    errors = costs_of_errors(wishes.get("cost"))
+    wish = Wish.make(**{k: v for k, v in wishes.items() if k != "cost" or errors})
     return read_table(
         args.data, args.target, encoding=args.encoding, positive=args.positive, group=args.group, time=args.time,
         id=args.id, drop=args.drop.split(",") if args.drop else (), keep_values=wish.columns,
