@@ -7,6 +7,7 @@ import sys
 import time
 import warnings
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -47,6 +48,22 @@ def test_the_same_seed_gives_the_same_bits(data):
     settings = {**FAST, "trials": 2, "treatments": ["lightgbm"]}
     first, second = (Advisor(random_state=3, **settings).fit(X, y).predict_proba(X) for _ in range(2))
     np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("n_jobs", [-1, None, -2, np.int64(2)])
+def test_threads_are_counted_as_in_scikit_learn(data, n_jobs, monkeypatch):
+    """The same bits, and on as many threads as joblib would take."""
+    from equipoise.advisor import engines
+
+    asked = []
+    monkeypatch.setattr(
+        engines, "_on_threads", lambda n, plain=engines._on_threads: (asked.append(n), plain(n))[1]
+    )
+    wanted = joblib.effective_n_jobs(n_jobs)
+    settings = {**FAST, "treatments": ["lightgbm"]}
+    found = Advisor(n_jobs=n_jobs, **settings).fit(*data).predict_proba(data[0])
+    np.testing.assert_array_equal(found, Advisor(**settings).fit(*data).predict_proba(data[0]))
+    assert asked == ([wanted] if wanted > 1 else [])
 
 
 def test_judged_is_delivered(data):
@@ -355,6 +372,8 @@ def test_probabilities_come_at_the_prior_of_use(data):
         ({"cost": {"fp": 1}}, "must name fp and fn"),
         ({"prior": 1.5}, "prior must lie between 0 and 1"),
         ({"treatments": []}, "must not be empty"),
+        ({"n_jobs": 0}, "n_jobs must be a number of threads, or -1 for all processors, got 0"),
+        ({"n_jobs": 1.5}, "n_jobs must be a number of threads"),
     ],
 )
 def test_bad_parameters_end_in_a_sentence(data, change, said):

@@ -32,7 +32,7 @@ from equipoise.advisor.delivering import (
     seconds_for_all_rows,
     seconds_for_the_bags,
 )
-from equipoise.advisor.engines import least_memory, running
+from equipoise.advisor.engines import count_threads, least_memory, running
 from equipoise.advisor.ensemble import Stack
 from equipoise.advisor.preparing import Prepared, prepare
 from equipoise.advisor.search import Found, search
@@ -84,8 +84,8 @@ class Advisor(ClassifierMixin, BaseEstimator):
     trials : int, optional
         End after so many bags beyond the first of each treatment, even if there is time. Time decides what is
         fitted; with ``trials`` and a budget that is not reached the same seed gives the same bits.
-    n_jobs : int
-        Threads.
+    n_jobs : int or None
+        Threads, as in scikit-learn: ``None`` is one, -1 all processors, -2 all but one.
     engine : str
         ``"local"``, or ``"dask://host:port"`` to spread the fits over a Dask cluster; with ``trials`` and a budget
         that is not reached the results are the same.
@@ -130,7 +130,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
         budget: str | float = "5m",
         treatments: Sequence[Any] | None = None,
         trials: int | None = None,
-        n_jobs: int = 1,
+        n_jobs: int | None = 1,
         engine: str = "local",
         random_state: Any = 0,
         verbose: bool | None = None,
@@ -225,11 +225,12 @@ class Advisor(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If the wish, the prior or a treatment cannot be read, or does not fit the classes.
+            If the wish, the prior, a treatment or ``n_jobs`` cannot be read, or does not fit the classes.
         """
         wish = self._wish(table.classes)
         wish.check(table.n_classes)
         advised_treatments(self.treatments)
+        count_threads(self.n_jobs)
         return wish, None if self.prior is None else shares_by_code(self.prior, table.classes)
 
     @threadpool_limits.wrap(limits=1, user_api="blas")
@@ -265,19 +266,20 @@ class Advisor(ClassifierMixin, BaseEstimator):
         Returns what was found, and a sentence for each failure of a cluster.
         """
         rows, treatments = made.rows, advised_treatments(self.treatments)
+        threads = count_threads(self.n_jobs)
         budget.keep_back(_CONCLUDING_A_ROW * len(rows))
         most = 0.0 if rows.totals is None else 0.5 * budget.left
         if most:
-            first = seconds_for_all_rows(rows, treatments, made.context, table.n_rows, self.n_jobs)
+            first = seconds_for_all_rows(rows, treatments, made.context, table.n_rows, threads)
             budget.set_aside(min(most, first))
 
         def keep_time(found: Found) -> None:
             if most:
-                needed = seconds_for_the_bags(found.bags, len(rows), table.n_rows, self.n_jobs)
+                needed = seconds_for_the_bags(found.bags, len(rows), table.n_rows, threads)
                 budget.set_aside(min(most, needed))
 
         failures: list[str] = []
-        with running(self.engine, self.n_jobs, rows, failures) as run:
+        with running(self.engine, threads, rows, failures) as run:
             found = search(
                 rows, treatments, made.context, made.folds, budget, trials=self.trials, run=run, told=told,
                 tried=keep_time,
@@ -313,7 +315,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
 
     def _deliver(self, table: DataTable, made: Prepared, budget: Budget, seed: int) -> None:
         """Fit what can be to all rows of a large table, and match the class shares of all rows."""
-        context = replace(made.context, threads=self.n_jobs)
+        context = replace(made.context, threads=count_threads(self.n_jobs))
         model, again, notes = fit_all_rows(self._model, table, made.rows, context, budget, self.engine)
         model = match_prior(model, table, made.rows, again, self.held_out_, self.truth_, seed)
         self.bags_, self.stack_ = model.bags, model.stack

@@ -74,7 +74,7 @@ def _mean_average_precision(y: IntArray, proba: FloatArray, weight: FloatArray |
 def _score_rows(
     proba: FloatArray, calls: IntArray, decision: Decision, rows: HeldOut, chosen: IntArray | None = None
 ) -> dict[str, float]:
-    """Figures of held-out probabilities and calls, of all rows or the ``chosen`` ones; costs at the prior of use."""
+    """Figures of held-out predictions, of all rows or the ``chosen`` ones; costs at the prior in use."""
     index = np.arange(len(rows.y)) if chosen is None else chosen
     y, p, w, called = rows.y[index], proba[index], rows.weight[index], calls[index]
     hot = np.eye(p.shape[1])[y]
