@@ -74,7 +74,7 @@ def _mean_average_precision(y: IntArray, proba: FloatArray, weight: FloatArray |
 def _score_rows(
     proba: FloatArray, calls: IntArray, decision: Decision, rows: HeldOut, chosen: IntArray | None = None
 ) -> dict[str, float]:
-    """Figures of held-out probabilities and calls, over all rows or the ``chosen`` ones."""
+    """Figures of held-out predictions, of all rows or the ``chosen`` ones; costs at the prior in use."""
     index = np.arange(len(rows.y)) if chosen is None else chosen
     y, p, w, called = rows.y[index], proba[index], rows.weight[index], calls[index]
     hot = np.eye(p.shape[1])[y]
@@ -85,6 +85,7 @@ def _score_rows(
         "brier": float(np.average(squares, weights=w)),
         "log_loss": float(np.average(-np.log(np.clip(p[np.arange(len(y)), y], 1e-15, 1)), weights=w)),
     }
+    w = w * (decision.prior / np.maximum(rows.data_prior, 1e-12))[y]
     costs = decision.wish.cost_table(p.shape[1])
     if rows.row_costs is not None:
         alarm, miss = rows.row_costs[0][index], rows.row_costs[1][index]
@@ -146,7 +147,9 @@ def make_leaderboard(
     for name, proba in {**predictions, **constant}.items():
         if name in constant:
             calls = np.full(len(rows.y), int(name == ALWAYS))
-            decision = Decision.at_threshold(float(name == NEVER), rows.data_prior, wish)
+            decision = Decision.at_threshold(
+                float(name == NEVER), rows.data_prior if prior is None else prior, wish
+            )
         else:
             decision, calls = rows.calls(proba, wish, prior)
         total = _score_rows(proba, calls, decision, rows)
