@@ -42,10 +42,8 @@ CONTROLS: dict[str, dict[str, Any]] = {
 }
 """Our encoder and head with averaged weights: neither mixes nor an auto-encoder."""
 SAMPLERS = ("DeepSMOTE", "GAMO", "BAGAN", *CLASSICAL)
-METHODS = (
-    *("ours", *CONTROLS, "plain", "DeepSMOTE", "GAMO", "BAGAN", "one-stage GAMO", "DGC"),
-    *CLASSICAL,
-)
+FIRST = ("ours", *CONTROLS, "plain", "DeepSMOTE", "GAMO", "BAGAN", "one-stage GAMO", "DGC", "SMOTE")
+METHODS = (*FIRST, *(name for name in CLASSICAL if name not in FIRST))
 UPDATES = {"cifar10": 1055, "fashion-mnist": 940, "mnist": 940}
 """Near whole passes over the images as they are, and over as many of each class."""
 SHOWN_LATENTS = 800
