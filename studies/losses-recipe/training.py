@@ -1,4 +1,4 @@
-"""How the study trains: mixed images as a step, the scatter after a warm-up, and the classifier of a cell."""
+"""How the study trains: heads, mixed images as a step, the scatter after a warm-up, a cell's classifier."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.nn import functional as F
 
 from equipoise.classifiers import NeuralClassifier
+from equipoise.losses import get_loss
 from equipoise.networks import build_network, logits_and_features, use_cosine_head
 from equipoise.theory.effective_number import effective_number_weights
 from equipoise.training import (
@@ -22,6 +24,12 @@ from equipoise.training import (
 
 WARM_UP = 1 / 3
 _NONE = 1e-12  # a weight of DS that keeps its covariances running and adds nothing
+
+TRAININGS: dict[str, dict[str, Any]] = {
+    "sgd": {"optimizer": "sgd", "lr": 0.1},
+    "adamw": {"optimizer": "adamw", "lr": 0.015},
+}
+"""With SGD goes the convnet's linear head, with AdamW one that normalizes; LDAM and KPS always have their own."""
 
 
 class MixedStep:
@@ -62,32 +70,63 @@ class LateScatter(Callback):
         run.step.loss.tau2 = 1.0 if run.epoch >= WARM_UP * run.epochs else _NONE
 
 
+class UnitHead(nn.Module):
+    """s·cos as a linear layer of unit features: a loss of features and weights sees what makes the logits."""
+
+    def __init__(self, linear: nn.Linear, scale: float = 30.0) -> None:
+        super().__init__()
+        self.direction, self.scale = linear.weight, scale
+        self.register_forward_pre_hook(lambda _, args: F.normalize(args[0], dim=-1))
+
+    @property
+    def weight(self) -> Tensor:
+        return self.scale * F.normalize(self.direction, dim=-1)
+
+    def forward(self, features: Tensor) -> Tensor:
+        return F.linear(features, self.weight)
+
+
 def cosine_convnet(input_shape: Sequence[int], n_classes: int, **params: Any) -> Any:
     """The convnet with a head that normalizes features and weights."""
     return use_cosine_head(build_network("convnet", input_shape, n_classes, **params))
 
 
+def unit_convnet(input_shape: Sequence[int], n_classes: int, **params: Any) -> Any:
+    """The same for a loss that looks at features or at the head's weights."""
+    network = build_network("convnet", input_shape, n_classes, **params)
+    network.head = UnitHead(network.head)
+    return network
+
+
 def make_classifier(
-    settings: dict[str, Any],
+    loss: str,
     counts: Any,
     *,
-    sgd: bool,
-    deferred: bool,
+    training: str,
     averaged: bool,
     mixed: float,
     epochs: int,
     seed: int,
+    loss_params: dict[str, Any] | None = None,
+    deferred: bool = False,
+    late_scatter: bool = False,
 ) -> NeuralClassifier:
     """All but the loss and the named factors is the same for all."""
+    made = get_loss(loss, counts, **(loss_params or {}))
+    module: Any = "convnet"  # in which LDAM and KPS put a normalizing head, with the scale that they assume
+    if training == "adamw" and getattr(made, "head", None) != "cosine":
+        module = unit_convnet if made.requires else cosine_convnet
     callbacks: list[Any] = [ExponentialAverage(0.99)] if averaged else []
     if deferred:
         callbacks.append(DeferredReweighting(effective_number_weights(counts, 0.999)))
-    if settings["loss"] == "combined":
+    if late_scatter:
         callbacks.append(LateScatter())
     step_params = {"clip": 5.0} | ({"alpha": mixed} if mixed else {})
     return NeuralClassifier(
-        "convnet" if sgd else cosine_convnet,
+        module,
         module_params={"widths": (8, 16, 32)},
+        loss=loss,
+        loss_params=loss_params,
         epochs=epochs,
         batch_size=100,
         step=MixedStep if mixed else "plain",
@@ -96,8 +135,6 @@ def make_classifier(
         callbacks=callbacks,
         random_state=seed,
         verbose=False,
-        optimizer="sgd" if sgd else "adamw",
-        lr=0.1 if sgd else 0.015,
         optimizer_params={"weight_decay": 5e-4},
-        **settings,
+        **TRAININGS[training],
     )
