@@ -351,9 +351,10 @@ SPEC = Spec(
     differs=(
         "24 images a pair at 14×14 pixels (means of 2×2), folded into 7×7 with four channels, instead of 8000 "
         "at 28×28; images of CIFAR-10 at 16×16, folded into 8×8 with twelve channels. A U-Net with 16 and 32 "
-        "channels and up to 2000 steps of 64 images at a rate of 4e-3, instead of 64 to 256 channels and 4 million steps at "
-        "1e-4. With so few images memorization comes within a minute on one core, and a run ends when both classes "
-        "are memorized. Looks are taken with the running mean of the weights (decay 0.99) and samples of a "
+        "channels and up to 2000 steps of 64 images at a rate of 4e-3, instead of 64 to 256 channels and 4 "
+        "million steps at 1e-4. With so few images memorization comes within a minute on one core, and a run ends "
+        "when both classes are memorized. Looks are taken with the running mean of the weights (decay 0.99) and "
+        "120 samples of a "
         "25-step sampler, not 500 of all 1000 steps; a small convnet trained on 1000 images a class tells the "
         "classes, not a ResNet-18. Every seed draws other images. Gaps are in log steps. The theory's model has "
         "the paper's ratios (App. I.2), χ_p = 100 and χ_m = 5 at t = 0.01, in the limit of large dimension, and "

@@ -23,8 +23,9 @@ Labeled = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]
 
 @dataclass(frozen=True)
 class Seen:
-    """The looks, a line a class and look, with the quality of the samples; the assigner's; the last loss; samples by
-    their neighbors."""
+    """The looks, a line a class and look, with the quality of the samples; how good the assigner is; the last loss;
+    samples by their neighbors.
+    """
 
     table: pd.DataFrame
     assigner_accuracy: float
