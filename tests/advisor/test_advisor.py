@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import make_classification
+from sklearn.dummy import DummyClassifier
 from sklearn.inspection import permutation_importance
 from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import check_estimator
@@ -20,7 +21,7 @@ import equipoise
 from equipoise.advisor import Advisor, compare, load
 from equipoise.advisor.splits import make_folds
 from equipoise.advisor.treatments import Context, advised_treatments
-from equipoise.metrics import binomial_interval, expected_cost
+from equipoise.metrics import UnmetWish, Wish, binomial_interval, choose_decision, expected_cost
 
 FAST = {"treatments": ["lightgbm", "logistic"], "trials": 0, "budget": 600}
 
@@ -391,6 +392,27 @@ def test_a_wish_that_cannot_be_met_says_what_can(data):
         advisor = Advisor(precision=0.99, **FAST).fit(X[few], y[few])
     assert "The wish cannot be met" in advisor.notes_[0]
     assert advisor.operating_point_.wish == "the best balanced accuracy"
+
+
+def test_a_wish_is_met_if_one_treatment_can_meet_it(tmp_path):
+    """A weak treatment cannot promise the precision; the strong one can, and is recommended."""
+    X, y = make_classification(
+        1000, n_features=6, n_informative=4, weights=[0.85], class_sep=2.5, random_state=0
+    )
+    weak = DummyClassifier(strategy="prior")
+    advisor = Advisor(precision=0.7, treatments=["logistic", weak], trials=0, budget=600).fit(X, y)
+    assert advisor.unmet_wish_ is None
+    assert advisor.operating_point_.wish == "a precision of at least 70% (95% sure)"
+    assert advisor.verdict_.recommended == "logistic"
+    assert advisor.verdict_.unable == ("DummyClassifier",)
+    assert any(note.startswith("DummyClassifier: a precision of at least 70%") for note in advisor.notes_)
+    assert load(advisor.save(tmp_path / "model")).verdict_ == advisor.verdict_
+    alone = choose_decision(advisor.held_out_, advisor.truth_, advisor.decision_.wish)
+    assert alone.threshold == advisor.operating_point_.threshold
+    with pytest.raises(UnmetWish) as best:
+        choose_decision(advisor.held_out_, advisor.truth_, Wish.make(precision=0.999))
+    with pytest.warns(UserWarning, match=f"the most that can be is {best.value.most:.3f}"):
+        Advisor(precision=0.999, treatments=[weak, "logistic"], trials=0, budget=600).fit(X, y)
 
 
 def test_save_load_and_retune(fitted, data, tmp_path):
