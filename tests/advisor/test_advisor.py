@@ -12,14 +12,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import make_classification
+from sklearn.dummy import DummyClassifier
 from sklearn.inspection import permutation_importance
 from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import check_estimator
 
 import equipoise
 from equipoise.advisor import Advisor, compare, load
+from equipoise.advisor.splits import make_folds
 from equipoise.advisor.treatments import Context, advised_treatments
-from equipoise.metrics import binomial_interval, expected_cost
+from equipoise.metrics import UnmetWish, Wish, binomial_interval, choose_decision, expected_cost
 
 FAST = {"treatments": ["lightgbm", "logistic"], "trials": 0, "budget": 600}
 
@@ -179,6 +181,67 @@ def test_time_is_judged_on_the_future():
     assert np.isfinite(forward.predict_proba(X)).all()
 
 
+def _few_of(rare, n=120, classes=2):
+    y = np.arange(n) % (classes - 1)
+    y[rare] = classes - 1
+    return np.random.default_rng(0).normal(size=(n, 4)), y
+
+
+@pytest.mark.parametrize(
+    ("rare", "keys", "said"),
+    [
+        ([50], {}, "The class “1” has only one row: a model"),
+        (range(40, 50), {"groups": np.arange(120) // 10}, "The class “1” has rows in only one group"),
+        ([50, 51], {"time": np.arange(120) // 4}, "The class “1” has rows at only one time"),
+        (range(100, 120), {"time": np.arange(120)}, "leaves no past in which every class occurs"),
+        (
+            range(0, 120, 2),
+            {"time": np.arange(120), "groups": np.arange(120) % 3},
+            "name no groups beside the time",
+        ),
+    ],
+)
+def test_a_class_that_cannot_be_learned_and_judged_ends_in_a_sentence(rare, keys, said):
+    X, y = _few_of(rare)
+    with pytest.raises(ValueError, match=said):
+        Advisor(**FAST).fit(X, y, **keys)
+
+
+@pytest.mark.parametrize(
+    ("rare", "keys", "said"),
+    [
+        ([50], {}, "The class “2” has only one row"),
+        (range(40, 50), {"groups": np.arange(120) // 10}, "The class “2” has rows in only one group"),
+        ([115], {"time": np.arange(120)}, "The class “2” has only one row"),
+        (range(20), {"time": np.arange(120)}, "The class “2” has no row late enough"),
+    ],
+)
+def test_one_of_many_classes_that_cannot_be_judged_is_said(rare, keys, said):
+    X, y = _few_of(rare, classes=3)
+    X[:, 0] += 6 * (y == 1)
+    advisor = Advisor(**FAST).fit(X, y, **keys)
+    assert any(note.startswith(said) for note in advisor.notes_)
+    assert advisor.operating_point_.figures["recall of class 1"].value > 0.8
+    assert np.isfinite(advisor.predict_proba(X)).all()
+
+
+def test_folds_learn_every_class_and_keep_groups_on_one_side():
+    rng = np.random.default_rng(0)
+    for seed in range(30):
+        groups = rng.integers(0, 12, 200)
+        y = (rng.random(12) < 0.2)[groups].astype(int)
+        y[groups % 5 == 2] = 1  # at least two groups have it, early and late
+        time = groups // 3 + 0.5 * rng.random(200)
+        for folds in (
+            make_folds(y, 5, seed, groups=groups),
+            make_folds(y, 3, seed, groups=groups, time=time),
+        ):
+            assert set(np.concatenate([y[fold.test] for fold in folds])) == {0, 1}
+            for fold in folds:
+                assert set(y[fold.train]) == {0, 1}
+                assert not set(groups[fold.train]) & set(groups[fold.test])
+
+
 def test_every_treatment_can_be_judged_on_the_future():
     """The last fit, to all rows, has none to validate on."""
     rng = np.random.default_rng(2)
@@ -329,6 +392,27 @@ def test_a_wish_that_cannot_be_met_says_what_can(data):
         advisor = Advisor(precision=0.99, **FAST).fit(X[few], y[few])
     assert "The wish cannot be met" in advisor.notes_[0]
     assert advisor.operating_point_.wish == "the best balanced accuracy"
+
+
+def test_a_wish_is_met_if_one_treatment_can_meet_it(tmp_path):
+    """A weak treatment cannot promise the precision; the strong one can, and is recommended."""
+    X, y = make_classification(
+        1000, n_features=6, n_informative=4, weights=[0.85], class_sep=2.5, random_state=0
+    )
+    weak = DummyClassifier(strategy="prior")
+    advisor = Advisor(precision=0.7, treatments=["logistic", weak], trials=0, budget=600).fit(X, y)
+    assert advisor.unmet_wish_ is None
+    assert advisor.operating_point_.wish == "a precision of at least 70% (95% sure)"
+    assert advisor.verdict_.recommended == "logistic"
+    assert advisor.verdict_.unable == ("DummyClassifier",)
+    assert any(note.startswith("DummyClassifier: a precision of at least 70%") for note in advisor.notes_)
+    assert load(advisor.save(tmp_path / "model")).verdict_ == advisor.verdict_
+    alone = choose_decision(advisor.held_out_, advisor.truth_, advisor.decision_.wish)
+    assert alone.threshold == advisor.operating_point_.threshold
+    with pytest.raises(UnmetWish) as best:
+        choose_decision(advisor.held_out_, advisor.truth_, Wish.make(precision=0.999))
+    with pytest.warns(UserWarning, match=f"the most that can be is {best.value.most:.3f}"):
+        Advisor(precision=0.999, treatments=[weak, "logistic"], trials=0, budget=600).fit(X, y)
 
 
 def test_save_load_and_retune(fitted, data, tmp_path):

@@ -308,6 +308,11 @@ class Advisor(ClassifierMixin, BaseEstimator):
             warnings.warn(
                 f"{concluded.unmet}; the decision is for balanced accuracy instead", UserWarning, stacklevel=5
             )
+        if unable := [str(self.leaderboard_["treatment"][name]) for name in self.verdict_.unable]:
+            self.notes_.append(
+                f"{'; '.join(unable)}: {concluded.wish.words} cannot be promised, so the comparison shows the "
+                "decision for balanced accuracy, and the recommended model is one of the others."
+            )
         self.bags_, self.stack_ = concluded.bags, concluded.stack
         self.judges_, self.compared_ = concluded.bags, made.sample  # for reasons
         self.judged_ = concluded.judged

@@ -245,7 +245,8 @@ def _from_json(saved: SealedFolder, data: dict[str, Any], trusted: frozenset[str
     costs = (arrays["alarm_cost"], arrays["miss_cost"]) if "alarm_cost" in arrays else None
     advisor.row_costs_, advisor.groups_ = costs, arrays.get("groups")
     advisor._judge()
-    advisor.verdict_ = Verdict(**data["verdict"])
+    told = data["verdict"]
+    advisor.verdict_ = Verdict(**{**told, "unable": tuple(told.get("unable", ()))})
     advisor.leaderboard_ = pd.DataFrame(data["leaderboard"]).set_index("name")
     advisor.notes_, advisor.fit_seconds_ = list(data["notes"]), float(data["fit_seconds"])
     advisor.info_ = dict(data["info"])

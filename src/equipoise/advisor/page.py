@@ -329,6 +329,9 @@ def _treatments(advisor: Advisor) -> Section:
         "Every treatment was fitted on the same folds and judged on rows that it did not see, with probabilities "
         "corrected to the class shares of the data. Ranges are two standard errors over the folds to either side."
     )
+    if verdict.unable:
+        names = ", ".join(_label(advisor, name) for name in verdict.unable)
+        text += f" The wish cannot be met by {names}: their decision is the one for balanced accuracy."
     if stacked:
         text += " The ensemble weighs the treatments by what they add to each other."
     blocks: list[Any] = [

@@ -16,7 +16,17 @@ RowCosts = tuple[FloatArray, FloatArray]
 
 
 class UnmetWish(ValueError):
-    """The held-out rows cannot promise what was asked for; the message says what they can promise."""
+    """The held-out rows cannot promise what was asked for; the message says what they can promise.
+
+    Attributes
+    ----------
+    most : float
+        The largest recall or precision that can be promised.
+    """
+
+    def __init__(self, message: str, most: float = 0.0) -> None:
+        super().__init__(message)
+        self.most = most
 
 
 @dataclass(frozen=True)
