@@ -230,7 +230,7 @@ def cells(
 SPEC = Spec(
     name="oversampling-images",
     title="Oversampling on images with Table 7's class counts",
-    reference="Mondal et al., AISTATS 2023, Tables 1, 2, 4, 5, 10, 12, 14 and 15",
+    reference="Mondal et al., AISTATS 2023, Tables 1, 2, 4, 5, 10, 12, 14, 15, Figs 2 and 3",
     run_cell=run_cell,
     grid=cells,
     sizes={

@@ -139,7 +139,7 @@ def image_page(rows):
 
 def test_image_page_has_the_papers_number_and_the_verdict():
     rows = [made_up("ours", seed, score=84.0 + seed) for seed in (0, 1)]
-    close = [*rows, *(made_up("SMOTE", seed, score=83.5 + seed) for seed in (0, 1))]
+    close = [*rows, *(made_up("SMOTE", seed, score=83.5 + 2 * seed) for seed in (0, 1))]
     text = image_page(close)
     assert "84.79" in text
     assert "92.33" in text, "the paper's AUPRC stands beside ours"
@@ -147,6 +147,64 @@ def test_image_page_has_the_papers_number_and_the_verdict():
     assert "84.50 ± 0.71" in text
     assert "not above SMOTE" in text
     assert "above every rival" in image_page([*rows, *(made_up("SMOTE", s, score=75.0) for s in (0, 1))])
+
+
+def lines_of(text):
+    return {line.split("|")[2].strip(): line for line in text.splitlines() if line.count("|") == 6}
+
+
+def test_image_page_opens_with_the_papers_claims():
+    rows = [made_up("ours", seed, score=84.0 + seed / 10) for seed in (0, 1, 2)]
+    rows += [made_up("GAMO", seed, score=80.0 - seed / 10) for seed in (0, 1, 2)]
+    rows += [made_up("BAGAN", seed, score=86.0 + seed / 20) for seed in (0, 1, 2)]
+    rows += [made_up("DGC", seed, score=84.0 + seed / 5) for seed in (0, 1)]
+    text = image_page(rows)
+    lines = lines_of(text)
+    assert "+4.20 ± 0.50 | 3 | agrees" in lines["ACSA +1.50 over GAMO (balanced)"]
+    assert "| differs |" in lines["ACSA +4.86 over BAGAN (balanced)"]
+    assert "cannot tell" in lines["ACSA +2.45 over DGC (balanced)"]
+    assert "84.10 ± 0.25 | 3 | differs" in lines["ACSA 84.79 (balanced)"]
+    assert "differs" in lines["AUPRC-OVA 92.33 (balanced)"], "shown where ours is lower, too"
+    assert "of 6 leads that the paper prints, 2 agree; 2 differ (BAGAN (balanced)" in text
+    assert text.index("The paper's claims") < text.index("every method")
+    alone = lines_of(image_page([row for row in rows if row["seed"] == 0]))
+    assert all("cannot tell" in line for name, line in alone.items() if name.startswith("ACSA"))
+
+
+def test_image_page_compares_within_one_setting():
+    """Cells at equal updates and at equal cost stand apart; claims are those of the former."""
+    rows = [made_up(method, seed, score=90.0) for method in ("ours", "GAMO") for seed in (0, 1)]
+    for method, score in (("ours", 85.0), ("GAMO", 80.0)):
+        cells = [made_up(method, seed, score=score + seed / 10 * (method == "ours")) for seed in (0, 1)]
+        rows += [
+            {**cell, "updates": 940, "budget": np.nan, "imbalanced_macro_f1_data": 77.0} for cell in cells
+        ]
+    rows = [
+        {f"{t}_macro_f1{p}": np.nan for t in ("balanced", "imbalanced") for p in ("_even", "_data")} | r
+        for r in rows
+    ]
+    text = image_page(rows)
+    assert "+5.05" in lines_of(text)["ACSA +1.50 over GAMO (balanced)"]
+    assert "fashion-mnist, 940 updates each: of 2 leads" in text
+    assert "## fashion-mnist: every method, 940 updates each" in text
+    assert "## fashion-mnist: every method, equal cost, 700 batches" in text
+
+
+def test_image_page_of_a_store_with_one_cell():
+    assert "Table 2" in image_page([made_up("ours")])
+    assert "80.00" in image_page([made_up("GAMO")])
+
+
+def test_parts_that_the_paper_calls_similar():
+    whole = [made_up("ours", seed, 500, 80.0 + seed) for seed in (0, 1, 2)]
+    near = [made_up("ours, t = 3", seed, 500, 80.3 + seed + seed / 10) for seed in (0, 1, 2)]
+    far = [made_up("ours, t = 4", seed, 500, 75.0 + seed + seed / 10) for seed in (0, 1, 2)]
+    rivals = [made_up("GAMO", seed, score=70.0) for seed in (0, 1, 2)]
+    text = image_page([*whole, *near, *far, *rivals, made_up("ours", score=80.0)])
+    lines = lines_of(text)
+    assert "agrees" in lines["ours, t = 3: similar (Fig 3)"]
+    assert "differs" in lines["ours, t = 4: similar (Fig 3)"]
+    assert "oversampling-mixed-fashion-mnist.svg" in text
 
 
 def test_image_page_shows_parts_long_runs_and_a_look_inside():
