@@ -161,7 +161,8 @@ def _offset(final: pd.DataFrame) -> Iterator[Section]:
         )
     text = (
         f"The learned h falls from p(z|x) = {OFFSET_AT[low]:.2f} to {OFFSET_AT[high]:.2f} in {falling} of "
-        f"{len(kept)} runs. Where it falls, a class that is unlikely is pushed away further than one that may be the true label."
+        f"{len(kept)} runs. Where it falls, a class that is unlikely is pushed away further than one that may be "
+        "the true label."
     )
     names = ["set", "runs in which it falls", *(f"h at {OFFSET_AT[k]:.2f}" for k in shown)]
     yield Section(

@@ -104,6 +104,7 @@ def test_labels_that_cannot_be_redrawn_are_smoothed():
     assert int(loss.step) == before
 
 
+@pytest.mark.filterwarnings("ignore:.* wants logits:UserWarning")
 @pytest.mark.parametrize("name", ["vs", "ldam", "kps"])
 def test_constants_follow_buffers_and_settings(name):
     """What a loss makes once is made anew when a buffer is loaded, moved or changed, or a setting changes."""
@@ -215,12 +216,44 @@ def test_cosines_are_asked_about_once_and_can_be_said(name):
         loss(cosines, target)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        loss(cosines, target)
-        make(name, 3).double()(30 * cosines, target)
+        for _ in range(150):
+            loss(cosines, target)
+        right = make(name, 3).double()
+        right(right.scale * cosines, target)
         said = make(name, 3, input="cosine").double()
         torch.testing.assert_close(
             said(cosines, target), make(name, 3).double()(said.scale * cosines, target)
         )
+
+
+@pytest.mark.parametrize("name", ["ldam", "kps"])
+def test_a_head_of_another_scale_is_told_once(name):
+    """Also where the first batch's logits are small, as those of a network that has not learned."""
+    logits, target, _ = batch(20, 3)
+    cosines = torch.tanh(logits)
+    for settings, small, large in (({}, 10.0, 64.0), ({"input": "cosine"}, 0.1, 30.0)):
+        loss = make(name, 3, **settings).double()
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            loss(small * cosines, target)
+            for _ in range(250):
+                loss(large * cosines, target)
+        (said,) = (str(w.message) for w in told)
+        wants = "cosines" if settings else f"logits {loss.scale:g}·cos"
+        assert said.startswith(
+            f"{type(loss).__name__} wants {wants}, but got {large * cosines.abs().max():.4g}"
+        )
+
+
+def test_a_normalizing_head_keeps_its_scale_and_says_so():
+    from equipoise.networks import build_network, use_cosine_head
+
+    net = use_cosine_head(build_network("mlp", (4,), 3), 30.0)
+    with pytest.warns(UserWarning, match="keeps its scale 30, where 15 was asked for"):
+        use_cosine_head(net, 15.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert float(use_cosine_head(net, 30).head.scale) == 30
 
 
 @pytest.mark.parametrize("name", ["nenum", "isda", "largemargin", "combined"])

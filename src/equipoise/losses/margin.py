@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 _ENOUGH = 32  # logits that may tell whether they are cosines
+_LOOKS = (1, 100)  # batches whose logits are looked at: a network sets out with small ones
 _FEW = 64  # classes whose shifts are quicker to add row by row than one by one
 
 
@@ -44,10 +45,10 @@ class _CosineLoss(Loss):
         self.max_margin = float(check_in_range("max_margin", max_margin, 0))
         self.scale = float(check_positive("scale", scale))
         self.input = check_choice("input", input, ["logits", "cosine"])
-        self._looked = False
+        self._batches = 0
 
     def logits(self, given: Tensor) -> Tensor:
-        """The logits s·cos, from cosines if ``input`` says so. A first batch that looks like cosines warns.
+        """The logits s·cos, from cosines if ``input`` says so; values that cannot be what it says are warned of.
 
         Parameters
         ----------
@@ -59,20 +60,33 @@ class _CosineLoss(Loss):
         Tensor of shape (n, C)
             The logits.
         """
-        if self.input == "cosine":
-            return self.scale * given
-        if not self._looked and not untouchable(given):
-            self._looked = True
-            if given.numel() >= _ENOUGH and 0 < float(given.detach().abs().max()) <= 1.0001:
-                name = type(self).__name__
-                warnings.warn(
-                    f"{name} wants logits {self.scale:g}·cos, but all of these lie in [−1, 1]: if they are "
-                    f'cosines, write {name}(..., input="cosine"); otherwise normalize the head with '
-                    "equipoise.networks.use_cosine_head",
-                    UserWarning,
-                    stacklevel=6,
-                )
-        return given
+        if self._batches < _LOOKS[-1] and not untouchable(given):
+            self._batches += 1
+            if self._batches in _LOOKS:
+                self._look(given)
+        return self.scale * given if self.input == "cosine" else given
+
+    def _look(self, given: Tensor) -> None:
+        largest = float(given.detach().abs().max()) if given.numel() else 0.0
+        name, cosines = type(self).__name__, self.input == "cosine"
+        head = "equipoise.networks.use_cosine_head"
+        wanted = f"{name} wants cosines" if cosines else f"{name} wants logits {self.scale:g}·cos"
+        if largest > 1.0001 * (1 if cosines else self.scale):
+            advice = (
+                f'if they are logits of a normalizing head, write {name}(..., input="logits")'
+                if cosines
+                else f"normalize the head with {head}(network, {self.scale:g}), or tell the loss the head's scale"
+            )
+            said = f"{wanted}, but got {largest:.4g}: {advice}"
+        elif not cosines and given.numel() >= _ENOUGH and 0 < largest <= 1.0001 and self.scale > 1:
+            said = (
+                f"{wanted}, but all of these lie in [−1, 1]: if they are cosines, write "
+                f'{name}(..., input="cosine"); otherwise normalize the head with {head}'
+            )
+        else:
+            return
+        self._batches = _LOOKS[-1]
+        warnings.warn(said, UserWarning, stacklevel=7)
 
     def shift(self, dtype: torch.dtype) -> Tensor:
         """−s·m, what is added to the true logit of each class; on a diagonal if there are few classes.

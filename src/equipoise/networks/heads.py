@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import warnings
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -56,7 +59,8 @@ def use_cosine_head(network: nn.Module, scale: float = 30.0) -> nn.Module:
     Parameters
     ----------
     network : nn.Module
-        A network with a linear layer ``head``; it is changed in place.
+        A network with a linear layer ``head``; it is changed in place. A :class:`CosineLinear` is left as it is,
+        with a warning if its scale is another.
     scale : float
         s.
 
@@ -73,6 +77,14 @@ def use_cosine_head(network: nn.Module, scale: float = 30.0) -> nn.Module:
     """
     head = getattr(network, "head", None)
     if isinstance(head, CosineLinear):
+        kept = float(head.scale)
+        if not math.isclose(kept, scale, rel_tol=1e-6):
+            warnings.warn(
+                f"the network's head keeps its scale {kept:g}, where {scale:g} was asked for: a loss of cosines "
+                "must have the scale of the head",
+                UserWarning,
+                stacklevel=2,
+            )
         return network
     if not isinstance(head, nn.Linear):
         raise TypeError(
