@@ -284,7 +284,7 @@ def plot_prediction(runs: pd.DataFrame, descriptors: Mapping[str, str] | None = 
         ax.set(xlabel=label, ylabel=_GAP if ax is axes[0] else "")
         row = found.loc[column]
         words = [
-            f"{name}: r {row[f'pearson_{key}']:+.2f}, ρ {row[f'spearman_{key}']:+.2f}"
+            f"{name}: {_correlations(row, key)}"
             for key, name in (("experiment", "experiment"), ("prediction", "theory"))
         ]
         ax.set_title("\n".join(words), fontsize=8)
@@ -307,4 +307,9 @@ def _draw_against(ax: Any, runs: pd.DataFrame, means: pd.DataFrame, row: Any) ->
     ax.axvline(0, color=COLORS["ink"], lw=0.8)
     ax.margins(x=0.25, y=0.15)
     ax.set(xlabel="log gap in theory", ylabel="log gap in the experiment")
-    ax.set_title(f"r {row['pearson_experiment']:+.2f}, ρ {row['spearman_experiment']:+.2f}", fontsize=8)
+    ax.set_title(_correlations(row, "experiment"), fontsize=8)
+
+
+def _correlations(row: Any, key: str) -> str:
+    r, rho = row[f"pearson_{key}"], row[f"spearman_{key}"]
+    return f"r {r:+.2f}, ρ {rho:+.2f}" if np.isfinite([r, rho]).all() else "too few pairs"

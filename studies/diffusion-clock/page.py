@@ -175,6 +175,8 @@ def _theory_blocks(plain: pd.DataFrame, balanced: pd.DataFrame) -> Iterator[Bloc
         "Equal shares, means over seeds. Pearson's r and Spearman's ρ over the pairs; lines only guide the eye.",
         "Gaps of experiment and theory over three descriptors",
     )
+    if balanced["pair"].nunique() < 3:
+        return
     yield _by_share(plain)
     rows = []
     for suffix, name in _THRESHOLDS.items():
@@ -253,7 +255,7 @@ def intervention(runs: pd.DataFrame) -> Iterator[Block]:
             title=f"Intervention, {title}",
             level="good" if smaller.word() == "less" else "warning",
         )
-        cost = _quality_table(both.join(quality(both)), plain.join(quality(plain)), method)
+        cost = _quality_table(quality(both), quality(plain), method)
         if cost is not None:
             yield cost
 

@@ -353,12 +353,13 @@ SPEC = Spec(
         "million steps at 1e-4. With so few images memorization comes within a minute on one core, and a run ends "
         "when both classes are memorized. Looks are taken with the running mean of the weights (decay 0.99) and "
         "120 samples of a 25-step sampler, not 500 of all 1000 steps; a small convnet trained on 1000 images a "
-        "class tells the classes, not a ResNet-18. Every seed draws other images. Gaps are in log steps. The theory's model has "
-        "the paper's ratios (App. I.2), χ_p = 100 and χ_m = 5 at t = 0.01, in the limit of large dimension, and "
-        "counts a class as memorized when its test error is 1.2 times the initial one; it is told the classes' "
-        "statistics from 8000 images of the pair, as in the paper, since six images of a class say little. In an "
-        "intervention no class is drawn in less than 20 %. What the theory prescribes comes from those 8000 "
-        "images, and what a plain run measures from a run on other images than those on which it is judged."
+        "class tells the classes, not a ResNet-18. Every seed draws other images. Gaps are in log steps. The "
+        "theory's model has the paper's ratios (App. I.2), χ_p = 100 and χ_m = 5 at t = 0.01, in the limit of "
+        "large dimension, and counts a class as memorized when its test error is 1.2 times the initial one; it is "
+        "told the classes' statistics from 8000 images of the pair, as in the paper, since six images of a class "
+        "say little. In an intervention no class is drawn in less than 20 %. What the theory prescribes comes from "
+        "those 8000 images, and what a plain run measures from a run on other images than those on which it is "
+        "judged."
     ),
     requires_data=lambda cells: sorted({cell["dataset"] for cell in cells}),
     check=check,
