@@ -1,4 +1,4 @@
-"""Which of two classes does a diffusion model memorize first, and is it the one that theory names? (004 §4)"""
+"""Which of two classes does a diffusion model memorize first, and is it the one that theory names?"""
 
 from __future__ import annotations
 
@@ -37,9 +37,7 @@ THRESHOLDS = {"": 1 / 3, "_sixth": 1 / 6, "_twelfth": 1 / 12}
 ROLES = ("reference", "partner")
 SEEN = ("fraction", "nearest", "second", "density", "coverage", "frechet")
 PARTNERS = {name: tuple(c for c in names if c != REFERENCES[name]) for name, names in NAMES.items()}
-_DESCRIBED = (
-    8000  # images of a pair from which the theory learns the classes' statistics, as many as in the paper
-)
+_DESCRIBED = 8000  # images of a pair, from which the theory learns the classes' statistics
 _LEAST_SHARE = 0.2  # no class is drawn less, whatever the prescription
 _RF_THRESHOLD = 1.2  # of the test error, as in the paper's main text
 _ELSEWHERE = 1000  # added to the seed of the images on which an intervention is measured
@@ -354,14 +352,14 @@ SPEC = Spec(
         "channels and up to 2000 steps of 64 images at a rate of 4e-3, instead of 64 to 256 channels and 4 "
         "million steps at 1e-4. With so few images memorization comes within a minute on one core, and a run ends "
         "when both classes are memorized. Looks are taken with the running mean of the weights (decay 0.99) and "
-        "120 samples of a "
-        "25-step sampler, not 500 of all 1000 steps; a small convnet trained on 1000 images a class tells the "
-        "classes, not a ResNet-18. Every seed draws other images. Gaps are in log steps. The theory's model has "
-        "the paper's ratios (App. I.2), χ_p = 100 and χ_m = 5 at t = 0.01, in the limit of large dimension, and "
-        "counts a class as memorized when its test error is 1.2 times the initial one; it is told the classes' "
-        "statistics from 8000 images of the pair, as in the paper, since six images of a class say little. In an "
-        "intervention no class is drawn in less than 20 %. What the theory prescribes comes from those 8000 "
-        "images, and what a plain run measures from a run on other images than those on which it is judged."
+        "120 samples of a 25-step sampler, not 500 of all 1000 steps; a small convnet trained on 1000 images a "
+        "class tells the classes, not a ResNet-18. Every seed draws other images. Gaps are in log steps. The "
+        "theory's model has the paper's ratios (App. I.2), χ_p = 100 and χ_m = 5 at t = 0.01, in the limit of "
+        "large dimension, and counts a class as memorized when its test error is 1.2 times the initial one; it is "
+        "told the classes' statistics from 8000 images of the pair, as in the paper, since six images of a class "
+        "say little. In an intervention no class is drawn in less than 20 %. What the theory prescribes comes from "
+        "those 8000 images, and what a plain run measures from a run on other images than those on which it is "
+        "judged."
     ),
     requires_data=lambda cells: sorted({cell["dataset"] for cell in cells}),
     check=check,
