@@ -9,7 +9,7 @@ partner; ``predicted_log_gap``, the theory's; and whatever descriptors are asked
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -88,6 +88,65 @@ def _correlation(kind: str, x: Any, y: Any) -> float:
 def _means(runs: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
     known = runs[runs["log_gap"].notna()]
     return known.groupby("pair", sort=False)[["log_gap", *columns]].mean()
+
+
+def correlation(
+    runs: pd.DataFrame, column: str, *, n_bootstrap: int = 2000, random_state: int = 0
+) -> tuple[float, float, float, int]:
+    """Pearson's r of the pairs' mean gaps with a column, its 95 % interval and the number of pairs.
+
+    The interval draws the pairs again, as the paper's bands do. With fewer than four pairs all three are NaN.
+    """
+    means = _means(runs, [column]).dropna()
+    return _resampled(means.to_numpy(dtype=float), _pearson, n_bootstrap, random_state)
+
+
+def partial_correlation(
+    runs: pd.DataFrame, column: str, given: str, *, n_bootstrap: int = 2000, random_state: int = 0
+) -> tuple[float, float, float, int]:
+    """Like :func:`correlation`, of what a straight line in the column ``given`` leaves of both."""
+    means = _means(runs, [column, given]).dropna()
+    return _resampled(means.to_numpy(dtype=float), _pearson_given, n_bootstrap, random_state)
+
+
+def _resampled(
+    points: FloatArray, statistic: Callable[[FloatArray], FloatArray], n: int, seed: int
+) -> tuple[float, float, float, int]:
+    count = len(points)
+    if count < 4:
+        return float("nan"), float("nan"), float("nan"), count
+    drawn = np.random.default_rng(seed).integers(count, size=(n, count))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        value, found = statistic(points[None])[0], statistic(points[drawn])
+    found = found[np.isfinite(found)]
+    low, high = np.quantile(found, [0.025, 0.975]) if len(found) else (np.nan, np.nan)
+    return float(value), float(low), float(high), count
+
+
+def _pearson(points: FloatArray) -> FloatArray:
+    """Of the first two columns of each (n, points, columns)."""
+    centered = points - points.mean(axis=1, keepdims=True)
+    x, y = centered[..., 0], centered[..., 1]
+    return np.asarray((x * y).sum(axis=1) / np.sqrt((x**2).sum(axis=1) * (y**2).sum(axis=1)))
+
+
+def _pearson_given(points: FloatArray) -> FloatArray:
+    xy, xz, yz = (_pearson(points[..., list(two)]) for two in ((0, 1), (0, 2), (1, 2)))
+    rest = (1 - xz**2) * (1 - yz**2)
+    return np.where(rest > 1e-9, (xy - xz * yz) / np.sqrt(rest), np.nan)
+
+
+def moderate(runs: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """The runs of pairs whose partner's variance is within a standard deviation of the mean; names of the others.
+
+    Fig 5d leaves out extreme variances without saying where they begin.
+    """
+    variances = runs.groupby("pair", sort=False)["variance_partner"].mean()
+    if len(variances) < 3:
+        return runs, []
+    far = (variances - variances.mean()).abs() > variances.std()
+    left_out = [str(name) for name in variances.index[far]]
+    return runs[~runs["pair"].isin(left_out)], left_out
 
 
 def plot_gap_against(
@@ -225,7 +284,7 @@ def plot_prediction(runs: pd.DataFrame, descriptors: Mapping[str, str] | None = 
         ax.set(xlabel=label, ylabel=_GAP if ax is axes[0] else "")
         row = found.loc[column]
         words = [
-            f"{name}: r {row[f'pearson_{key}']:+.2f}, ρ {row[f'spearman_{key}']:+.2f}"
+            f"{name}: {_correlations(row, key)}"
             for key, name in (("experiment", "experiment"), ("prediction", "theory"))
         ]
         ax.set_title("\n".join(words), fontsize=8)
@@ -248,4 +307,9 @@ def _draw_against(ax: Any, runs: pd.DataFrame, means: pd.DataFrame, row: Any) ->
     ax.axvline(0, color=COLORS["ink"], lw=0.8)
     ax.margins(x=0.25, y=0.15)
     ax.set(xlabel="log gap in theory", ylabel="log gap in the experiment")
-    ax.set_title(f"r {row['pearson_experiment']:+.2f}, ρ {row['spearman_experiment']:+.2f}", fontsize=8)
+    ax.set_title(_correlations(row, "experiment"), fontsize=8)
+
+
+def _correlations(row: Any, key: str) -> str:
+    r, rho = row[f"pearson_{key}"], row[f"spearman_{key}"]
+    return f"r {r:+.2f}, ρ {rho:+.2f}" if np.isfinite([r, rho]).all() else "too few pairs"

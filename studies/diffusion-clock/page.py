@@ -1,51 +1,64 @@
-"""The page of the clock study: curves, gaps, theory beside experiment, the intervention, a verdict in words."""
+"""The page of the clock study: verdicts, curves, gaps, theory beside experiment, interventions, samples."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from equipoise.report import Block, Headline, Note, Picture, Section, Table, Text
+from equipoise.report import Block, Headline, Interval, Note, Picture, Section, Table, Text
 from equipoise.studies import Spec
 
-from .gap_figures import DESCRIPTORS, agreement, plot_gap_against, plot_gap_by_share, plot_prediction
+from ..shared.tables import Paired, paired
+from .gap_figures import (
+    DESCRIPTORS,
+    agreement,
+    correlation,
+    moderate,
+    plot_gap_against,
+    plot_gap_by_share,
+    plot_prediction,
+)
 from .pictures import curves_picture, distances_picture, gallery_pictures
+from .verdicts import CANNOT_TELL, Finding, findings, first_in, pair_gap, quality
 
 _THRESHOLDS = {"": "1/3", "_sixth": "1/6", "_twelfth": "1/12"}
-_KINDS: tuple[Literal["pearson"], Literal["spearman"]] = ("pearson", "spearman")
-_UNDECIDED = 0.05  # a gap of less than 5 % in steps is called a tie
+_TIE = 0.05  # a gap in theory of less than 5 % in time is called a tie
+INTERVENTIONS = {
+    "equalized": "as the theory prescribes",
+    "measured": "as the clock of a plain run on other images prescribes",
+}
 
 
 def page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
     everything = prepared(results)
-    runs = everything[everything["images"] == everything["images"].min()]
-    larger = everything.drop(index=runs.index)
-    plain = runs[runs["method"] == "plain"]
+    fashion = everything[everything["dataset"] == "fashion-mnist"]
+    plain = fashion[fashion["method"] == "plain"]
     balanced = plain[plain["share"] == 0.5]
-    sections = [
-        Section(
-            "What came out",
-            [Headline(next(verdict(runs)).text), *verdict(runs), _paper_table(runs, spec), *_seeds(runs)],
-        ),
-        Section("Memorized fractions (Fig 5a)", [curves_picture(balanced)]),
-        Section("The gap, pair by pair", [_pairs_table(plain)]),
-        Section("Gap against variance and share (Fig 5b, c)", list(_gap_pictures(plain, balanced))),
-        Section("Theory beside experiment (Fig 6)", list(_theory_blocks(plain, balanced))),
-    ]
-    treated = list(intervention(runs))
+    color = everything[everything["dataset"] == "cifar10"]
+    found = findings(plain, color)
+    sections = [Section("What came out", [_headline(found), _verdicts(found, spec), *_unsure(plain)])]
+    if len(balanced):
+        pictures = [curves_picture(balanced)]
+        sections += [
+            Section("Memorized fractions (Figs 5a and 20)", pictures),
+            Section(
+                "Gap against variance, share and centroid norm (Fig 5b to d)", list(_gaps(plain, balanced))
+            ),
+            Section("Theory beside experiment (Fig 6)", list(_theory_blocks(plain, balanced))),
+        ]
+    if len(plain):
+        sections.insert(1, Section("The gap, pair by pair", [_pairs_table(plain)]))
+    treated = list(intervention(fashion))
     if treated:
-        sections.append(Section("The intervention", treated))
-    if len(larger):
-        sections.append(Section("More images", list(_larger_blocks(larger))))
-    drawn: list[Block] = list(gallery_pictures(balanced))
-    distances = distances_picture(balanced)
-    if distances is not None:
-        drawn.append(distances)
+        sections.append(Section("Interventions", treated))
+    if len(color):
+        sections.append(Section("CIFAR-10 (Figs 21 and 22)", list(_color_blocks(color))))
+    drawn = [*distances_picture(balanced), *gallery_pictures(balanced)]
     if drawn:
-        sections.append(Section("Samples and their neighbors (Figs 11–19)", drawn))
+        sections.append(Section("Samples and their neighbors (Figs 11 to 19)", drawn))
     return sections
 
 
@@ -55,205 +68,119 @@ def prepared(results: pd.DataFrame) -> pd.DataFrame:
     for suffix in _THRESHOLDS:
         runs[f"log_gap{suffix}"] = pd.to_numeric(runs[f"log_gap{suffix}"])
     runs["pair"] = runs["partner"]
-    for name in ("variance", "norm"):
-        runs[f"{name}_ratio"] = runs[f"{name}_partner"] / runs[f"{name}_sneaker"]
-    runs["variance_difference"] = runs["variance_partner"] - runs["variance_sneaker"]
+    for name in ("variance", "norm", "own_variance"):
+        runs[f"{name}_ratio"] = runs[f"{name}_partner"] / runs[f"{name}_reference"]
     return runs
 
 
-def _row(table: pd.DataFrame, name: str) -> dict[str, float]:
-    return dict(zip(map(str, table.columns), table.loc[[name]].to_numpy(dtype=float)[0], strict=True))
+def _headline(found: dict[str, Finding]) -> Headline:
+    named: dict[str, list[str]] = {"agrees": [], "differs": [], CANNOT_TELL: []}
+    for topic, finding in found.items():
+        named[finding.verdict].append(topic)
+    counts = [f"{len(topics)} {words}" for (_, topics), words in zip(
+        named.items(), ("agree with these runs", "differ", "cannot be told"), strict=True) if topics]  # fmt: skip
+    return Headline(f"Of the paper's {len(found)} statements, {', '.join(counts)}: {found['order'].text}.")
 
 
-def _sign(value: float, tie: float = _UNDECIDED) -> int:
-    return 0 if np.isnan(value) or abs(value) < tie else int(np.sign(value))
-
-
-def share_effect(plain: pd.DataFrame) -> pd.Series[float]:
-    """What going from the smallest to the largest share of the partner does to the gap, a pair and seed."""
-    wide = plain.pivot_table(index=["partner", "seed"], columns="share", values="log_gap", sort=False)
-    ends = wide[[wide.columns.min(), wide.columns.max()]].dropna()
-    return ends.iloc[:, 1] - ends.iloc[:, 0]
-
-
-def with_interval(values: Any) -> str:
-    """Mean with a 95 % interval by Student's t; the mean alone for fewer than three."""
-    from scipy import stats
-
-    known = np.asarray(values, dtype=float)
-    known = known[np.isfinite(known)]
-    if not len(known):
-        return "–"
-    if len(known) < 3:
-        return f"{known.mean():+.2f}"
-    half = stats.t.ppf(0.975, len(known) - 1) * known.std(ddof=1) / np.sqrt(len(known))
-    return f"{known.mean():+.2f} ({known.mean() - half:+.2f} to {known.mean() + half:+.2f})"
-
-
-def verdict(runs: pd.DataFrame) -> Iterator[Note]:
-    plain = runs[runs["method"] == "plain"]
-    balanced = plain[(plain["share"] == 0.5) & plain["log_gap"].notna()]
-    means = balanced.groupby("partner", sort=False)[
-        ["log_gap", "variance_difference", "predicted_log_gap"]
-    ].mean()
-    gaps, variances, predicted = means.to_numpy(dtype=float).T
-    right = [_sign(gap) == _sign(v, 0.0) for gap, v in zip(gaps, variances, strict=True)]
-    wrong = [str(name) for name, fits in zip(means.index, right, strict=True) if not fits]
-    yield Note(
-        f"At equal shares the class of higher variance was memorized first in {sum(right)} of {len(right)} pairs"
-        + (f" (not: {', '.join(wrong)})" if wrong else "")
-        + ". In the paper the partner comes first in all pairs but Trouser.",
-        title="Order",
-        level="good" if sum(right) >= len(right) - 1 else "warning",
-    )
-    rank = _row(agreement(balanced, {"variance_difference": ""}), "variance_difference")[
-        "spearman_experiment"
-    ]
-    yield Note(
-        f"Over the pairs the gap goes with the difference of variances by Spearman's ρ = {rank:+.2f} "
-        "(the paper: positively).",
-        title="Variance",
-        level="good" if rank > 0 else "warning",
-    )
-    effect = share_effect(plain)
-    yield Note(
-        f"From the smallest to the largest share of the partner the gap changes by {with_interval(effect)} in "
-        f"log steps; it falls in {int((effect < 0).sum())} of {len(effect)} pairs and seeds (the paper: it "
-        "generally falls).",
-        title="Share",
-        level="good" if len(effect) and (effect < 0).mean() > 0.5 else "warning",
-    )
-    signs = [_sign(gap) == _sign(p) for gap, p in zip(gaps, predicted, strict=True)]
-    both = _row(agreement(balanced), "prediction")
-    yield Note(
-        f"Theory names the right order in {sum(signs)} of {len(signs)} pairs; its gaps go with the "
-        f"measured ones by Pearson's r = {both['pearson_experiment']:+.2f} and Spearman's ρ = "
-        f"{both['spearman_experiment']:+.2f}.",
-        title="Prediction",
-        level="good" if both["spearman_experiment"] > 0 else "warning",
+def _verdicts(found: dict[str, Finding], spec: Spec) -> Table:
+    rows = [[topic, said, found[topic].text, found[topic].verdict] for topic, said in spec.paper.items()]
+    return Table(
+        ["", "the paper", "here", "verdict"],
+        rows,
+        "Intervals are 95 %: over seeds for one pair (Student's t), over pairs for the effect of the share "
+        "(Student's t) and for correlations (pairs drawn again). A verdict needs an interval without zero, and "
+        "that on the order more than half of the pairs with one and none against the paper.",
     )
 
 
-def _seeds(runs: pd.DataFrame) -> list[Block]:
+def _unsure(plain: pd.DataFrame) -> list[Block]:
     """One run a point has no interval: say so."""
-    seeds = runs.loc[runs["method"] == "plain", "seed"].nunique()
-    if seeds > 1:
+    seeds = plain.groupby(["partner", "share"])["seed"].nunique()
+    single = int((seeds < 2).sum())
+    if not single:
         return []
     return [
-        Note(
-            "Each point is one run: there is no interval over seeds, and with so few images the draw "
-            "may decide.",
-            level="warning",
-            title="One seed",
-        )
+        Note(f"{single} of {len(seeds)} pairs and shares have been run once: no interval.", level="warning")
     ]
 
 
-def _paper_table(runs: pd.DataFrame, spec: Spec) -> Table:
-    plain = runs[runs["method"] == "plain"]
-    balanced = plain[plain["share"] == 0.5]
-    gap = balanced.groupby("partner", sort=False)["log_gap"].mean()
-    effect = share_effect(plain)
-    found = agreement(balanced)
-    ours = {
-        "order": ", ".join(f"{name} {value:+.2f}" for name, value in gap.items()) + " (log gap)",
-        "variance": f"ρ {_row(found, 'variance_ratio')['spearman_experiment']:+.2f}",
-        "share": f"{with_interval(effect)}, falls in {int((effect < 0).sum())} of {len(effect)}",
-        "norm": f"ρ {_row(found, 'norm_ratio')['spearman_experiment']:+.2f}",
-        "assigner": f"balanced accuracy {runs['assigner_accuracy'].min():.1%} or more on 200 images",
-    }
-    rows = [[topic, said, ours[topic]] for topic, said in spec.paper.items()]
-    return Table(
-        ["", "the paper", "here"], rows, "The paper prints no table of gaps: its statements, and ours."
-    )
-
-
-def _range(values: pd.Series[float]) -> str:
-    known = values.dropna()
-    if len(known) == 0:
-        return "–"
-    return f"{known.mean():+.2f}" + (f" ({known.min():+.2f} … {known.max():+.2f})" if len(known) > 1 else "")
+def _mean(gap: Paired | None) -> str:
+    return "–" if gap is None else str(gap)
 
 
 def _pairs_table(plain: pd.DataFrame) -> Table:
     rows: list[list[Any]] = []
     for (partner, share), own in plain.groupby(["partner", "share"], sort=False):
-        gap, predicted = own["log_gap"].mean(), own["predicted_log_gap"].mean()
-        bounds = int((own["bound"] != 0).sum())
-        first = {1: str(partner), -1: "Sneaker", 0: "tie"}
+        gap, predicted = pair_gap(own["log_gap"]), own["predicted_log_gap"].mean()
+        reference = own["reference"].iloc[0]
+        in_theory = "tie" if abs(predicted) < _TIE else str(partner) if predicted > 0 else reference
+        times = [pd.to_numeric(own[f"time_{role}"]).mean() for role in ("reference", "partner")]
         rows.append(
             [
                 str(partner),
                 f"{share:.0%}",
                 len(own),
-                own["variance_partner"].mean() / own["variance_sneaker"].mean(),
-                own["time_sneaker"].mean(),
-                own["time_partner"].mean(),
-                _range(own["log_gap"]),
-                bounds or "",
+                own["variance_ratio"].mean(),
+                *times,
+                _mean(gap),
+                int((own["bound"] != 0).sum()) or "",
                 predicted,
-                first[_sign(gap)],
-                first[_sign(predicted)],
+                first_in(gap, str(partner), reference),
+                in_theory,
             ]
         )
     caption = (
-        "Steps until a third of a class's samples are copies, means over seeds; log gap: mean (range over "
-        "seeds), positive where the partner is first; bounds: runs that ended before both classes had "
-        "crossed, whose gap is only known to be at least that; a tie is less than 5 % in steps."
+        "Steps until a third of a class's samples are copies, means over seeds; log gap: mean ± half of its 95 % "
+        "interval, positive where the partner is first; bounds: runs that ended before both classes had crossed, "
+        "whose gap is only known to be at least that; first: cannot tell where the interval holds zero. A tie in "
+        "theory is less than 5 % in time."
     )
     names = [
-        "partner", "share", "seeds", "variance ratio", "t Sneaker", "t partner", "log gap", "bounds",
+        "partner", "share", "seeds", "variance ratio", "t reference", "t partner", "log gap", "bounds",
         "theory's log gap", "first", "first in theory",
     ]  # fmt: skip
     formats = {
-        "variance ratio": ".2f", "t Sneaker": ",.0f", "t partner": ",.0f", "theory's log gap": "+.2f",
+        "variance ratio": ".2f", "t reference": ",.0f", "t partner": ",.0f", "theory's log gap": "+.2f",
     }  # fmt: skip
     return Table(names, rows, caption, formats=formats)
 
 
-def _larger_blocks(larger: pd.DataFrame) -> Iterator[Block]:
-    yield Text(
-        f"Pairs of {larger['images'].max():,} images, drawn and watched alike, for {larger['steps'].max():,} "
-        "steps at most."
-    )
-    yield curves_picture(larger, "diffusion-clock-larger")
-    yield _pairs_table(larger)
-
-
-def _gap_pictures(plain: pd.DataFrame, balanced: pd.DataFrame) -> Iterator[Block]:
-    for column, label in (
-        ("variance_difference", "variance of the partner − variance of Sneaker (the pair's is 1)"),
-        ("norm_ratio", "centroid norm, partner : Sneaker"),
+def _gaps(plain: pd.DataFrame, balanced: pd.DataFrame) -> Iterator[Block]:
+    kept, left_out = moderate(balanced)
+    without = f" Left out for their variance: {', '.join(left_out)}." if left_out else ""
+    for runs, column, label, more in (
+        (balanced, "variance_partner", "variance of the partner (the pair's is 1)", ""),
+        (kept, "norm_ratio", "centroid norm, partner : Sneaker", without),
     ):
         yield Picture.from_matplotlib(
-            plot_gap_against(balanced, column, label),
+            plot_gap_against(runs, column, label),
             f"diffusion-clock-{column.replace('_', '-')}",
-            "Equal shares: points are seeds (hollow: a bound), diamonds their mean, the band resamples pairs.",
+            "Equal shares: points are seeds (hollow: a bound), diamonds their mean, the band resamples "
+            f"pairs.{more}",
             f"Memorization gap against {label}",
         )
-    yield Picture.from_matplotlib(
-        plot_gap_by_share(plain),
-        "diffusion-clock-share",
-        "Mean and range over seeds.",
-        "Memorization gap of each pair over the partner's share",
-    )
+    if plain["share"].nunique() > 1:
+        yield Picture.from_matplotlib(
+            plot_gap_by_share(plain),
+            "diffusion-clock-share",
+            "Mean and range over seeds.",
+            "Memorization gap of each pair over the partner's share",
+        )
 
 
 def _theory_blocks(plain: pd.DataFrame, balanced: pd.DataFrame) -> Iterator[Block]:
     yield Picture.from_matplotlib(
         plot_prediction(balanced),
         "diffusion-clock-prediction",
-        "Equal shares, means over seeds; the theory is told the very images that the network was trained on. "
-        "Pearson's r and Spearman's ρ over the pairs; lines only guide the eye.",
+        "Equal shares, means over seeds. Pearson's r and Spearman's ρ over the pairs; lines only guide the eye.",
         "Gaps of experiment and theory over three descriptors",
     )
+    if balanced["pair"].nunique() < 3:
+        return
+    yield _by_share(plain)
     rows = []
     for suffix, name in _THRESHOLDS.items():
-        other = balanced.drop(columns=["log_gap", "bound"]).rename(
-            columns={f"log_gap{suffix}": "log_gap", f"bound{suffix}": "bound"}
-        )
-        if suffix == "":
-            other = balanced
+        other = balanced.assign(log_gap=balanced[f"log_gap{suffix}"], bound=balanced[f"bound{suffix}"])
         found = agreement(other)["spearman_experiment"]
         rows.append([name, *(found[column] for column in DESCRIPTORS), found["prediction"]])
     columns = ["fraction that counts as memorized", *DESCRIPTORS.values(), "theory's gap"]
@@ -264,57 +191,42 @@ def _theory_blocks(plain: pd.DataFrame, balanced: pd.DataFrame) -> Iterator[Bloc
         formats=dict.fromkeys(columns[1:], "+.2f"),
     )
     known = plain[plain["log_gap"].notna()]
-    found = agreement(known, by="run")["spearman_experiment"]
+    found = agreement(known, {"own_variance_ratio": ""}, by="run")["spearman_experiment"]
     yield Text(
-        f"Run by run, each with the descriptors of its own images and at any share ({len(known)} runs), the gap "
-        + "goes "
-        + ", ".join(f"with the {label} by ρ = {found[name]:+.2f}" for name, label in DESCRIPTORS.items())
-        + "."
+        f"Run by run at any share ({len(known)} runs), the gap goes with the variance ratio of the very images "
+        f"that the run was trained on by ρ = {found['own_variance_ratio']:+.2f}."
     )
-    means = known.groupby(["partner", "share"], sort=False)[["log_gap", "predicted_log_gap"]].mean()
-    r, rho = (float(means.corr(method=kind).to_numpy()[0, 1]) for kind in _KINDS)
-    yield Text(
-        f"Over all pairs and shares ({len(means)} points) theory and experiment go together by "
-        f"r = {r:+.2f}, ρ = {rho:+.2f}."
+
+
+def _by_share(plain: pd.DataFrame) -> Table:
+    """How theory, variance and experiment go together at each share."""
+    rows: list[list[Any]] = []
+    for share, own in plain.groupby("share"):
+        found = [correlation(own, column) for column in ("predicted_log_gap", "variance_partner")]
+        rows.append([f"{share:.0%}", found[0][3], *(_correlated(one) for one in found)])
+    columns = ["share of the partner", "pairs", "r of theory and experiment", "r of variance and experiment"]
+    return Table(
+        columns,
+        rows,
+        "Pearson's correlation of the measured log gap, a mean of seeds for each pair, with the theory's and with "
+        "the partner's variance; the 95 % interval draws the pairs again.",
+        formats=dict.fromkeys(columns[2:], "+.2f"),
     )
-    yield _by_share(known)
 
 
-def _by_share(known: pd.DataFrame) -> Table:
-    """How theory and experiment go together at each share; the interval draws the pairs again."""
-    rows = []
-    for share, own in known.groupby("share"):
-        means = own.groupby("partner")[["log_gap", "predicted_log_gap"]].mean().to_numpy()
-        drawn = np.random.default_rng(0).integers(len(means), size=(2000, len(means)))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            centered = means[drawn] - means[drawn].mean(axis=1, keepdims=True)
-            product = centered.prod(axis=2).sum(axis=1)
-            found = product / np.sqrt((centered**2).sum(axis=1).prod(axis=1))
-        low, high = np.nanquantile(found, [0.025, 0.975]) if len(means) > 2 else (np.nan, np.nan)
-        value = float(np.corrcoef(means.T)[0, 1]) if len(means) > 2 else np.nan
-        rows.append([f"{share:.0%}", len(means), value, f"{low:+.2f} to {high:+.2f}"])
-    columns = [
-        "share of the partner",
-        "pairs",
-        "Pearson's r of theory and experiment",
-        "95% interval over pairs",
-    ]
-    return Table(columns, rows, "With so few pairs the intervals are wide.", formats={columns[2]: "+.2f"})
-
-
-INTERVENTIONS = {
-    "equalized": "as the theory prescribes for these images",
-    "measured": "as the clock of a plain run prescribes",
-}
+def _correlated(found: tuple[float, float, float, int]) -> Any:
+    value, low, high, _ = found
+    return Interval(value, low, high) if np.isfinite([value, low, high]).all() else None
 
 
 def intervention(runs: pd.DataFrame) -> Iterator[Block]:
+    """What other shares do to the gap and to the samples, beside plain runs on the same images."""
     index = ["partner", "share", "seed"]
-    before = runs[runs["method"] == "plain"].set_index(index)
+    plain = runs[runs["method"] == "plain"].set_index(index)
     for method, title in INTERVENTIONS.items():
-        treated = runs[(runs["method"] == method) & runs["log_gap"].notna()].set_index(index)
-        both = treated.join(before["log_gap"].rename("log_gap_plain"), how="inner")
-        both = both.dropna(subset=["log_gap_plain"])
+        treated = runs[runs["method"] == method].set_index(index)
+        both = treated.join(plain["log_gap"].rename("log_gap_plain"), how="inner")
+        both = both.dropna(subset=["log_gap", "log_gap_plain"])
         if not len(both):
             continue
         shrinks = both["log_gap_plain"].abs() - both["log_gap"].abs()
@@ -323,8 +235,8 @@ def intervention(runs: pd.DataFrame) -> Iterator[Block]:
                 str(partner),
                 len(own),
                 own["drawn_share_partner"].mean(),
-                _range(own["log_gap_plain"]),
-                _range(own["log_gap"]),
+                _mean(pair_gap(own["log_gap_plain"])),
+                _mean(pair_gap(own["log_gap"])),
                 int((shrinks[own.index] > 0).sum()),
             ]
             for partner, own in both.groupby(level="partner", sort=False)
@@ -332,13 +244,53 @@ def intervention(runs: pd.DataFrame) -> Iterator[Block]:
         yield Table(
             ["partner", "seeds", "partner drawn", "log gap, plain", f"log gap, {method}", "shrinks in"],
             rows,
-            f"Classes drawn for training {title}: the same images, other shares.",
+            f"Classes drawn for training {title}: the same images as in the plain runs, other shares.",
             formats={"partner drawn": ".0%"},
         )
+        smaller = paired(-shrinks)
         yield Note(
-            f"Drawn {title}, the gap's size changes by {with_interval(-shrinks)} log steps; it shrinks in "
-            f"{int((shrinks > 0).sum())} of {len(shrinks)} runs. The gap itself moves by "
-            f"{with_interval(both['log_gap'] - both['log_gap_plain'])}.",
+            f"Drawn {title}, the size of the gap changes by {smaller} log steps and the gap itself by "
+            f"{paired(both['log_gap'] - both['log_gap_plain'])}; it shrinks in {int((shrinks > 0).sum())} of "
+            f"{len(shrinks)} runs: {smaller.word('the gap shrinks', 'the gap grows')}.",
             title=f"Intervention, {title}",
-            level="good" if shrinks.mean() > 0 else "warning",
+            level="good" if smaller.word() == "less" else "warning",
         )
+        cost = _quality_table(quality(both), quality(plain), method)
+        if cost is not None:
+            yield cost
+
+
+def _quality_table(treated: pd.DataFrame, plain: pd.DataFrame, method: str) -> Table | None:
+    rows: list[list[Any]] = []
+    named = {"density": "density", "coverage": "coverage", "frechet": "Fréchet distance"}
+    for measure, name in named.items():
+        for role in ("reference", "partner"):
+            column = f"{measure}_{role}"
+            after = treated[column].rename("after")
+            known = plain[[column]].join(after, how="inner").dropna()
+            if len(known):
+                change = paired(known["after"] - known[column])
+                values = [known[column].mean(), known["after"].mean()]
+                rows.append([name, role, len(known), *values, str(change), change.word("lower", "higher")])
+    if not rows:
+        return None
+    columns = ["samples'", "class", "runs", "plain", method, "change", "so"]
+    return Table(
+        columns,
+        rows,
+        "What it costs in quality, at the look at which one would stop (a third of a class's samples are copies): "
+        "samples of a class beside test images of it, in the features of the classifier that tells the classes; "
+        "changes with their 95 % interval. A higher density and coverage and a lower distance are better.",
+        formats={"plain": ".3f", method: ".3f"},
+    )
+
+
+def _color_blocks(color: pd.DataFrame) -> Iterator[Block]:
+    yield Text(
+        f"Pairs of {color['images'].max():,} images with {color['reference'].iloc[0]}, the second neighbor within "
+        "the class as in the paper."
+    )
+    yield _pairs_table(color)
+    yield curves_picture(color, "diffusion-clock-cifar")
+    yield from distances_picture(color, "diffusion-clock-cifar-distances")
+    yield from gallery_pictures(color)

@@ -27,7 +27,7 @@ def curves_picture(balanced: pd.DataFrame, name: str = "diffusion-clock-curves")
         for _, run in own.iterrows():
             _draw_run(ax, run)
         ax.axhline(1 / 3, color=COLORS["muted"], ls="--", lw=0.9)
-        ax.set(xscale="log", title=f"Sneaker and {partner}", ylim=(-0.03, 1.03))
+        ax.set(xscale="log", title=f"{own['reference'].iloc[0]} and {partner}", ylim=(-0.03, 1.03))
         ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         ax.xaxis.set_major_formatter("{x:g}")
         ax.xaxis.set_minor_formatter(NullFormatter())
@@ -48,10 +48,13 @@ def curves_picture(balanced: pd.DataFrame, name: str = "diffusion-clock-curves")
 
 
 def _draw_run(ax: Any, run: pd.Series[Any]) -> None:
-    for name, label, color in (("sneaker", "Sneaker", PALETTE[0]), ("partner", "partner", PALETTE[1])):
+    for name, label, color in (
+        ("reference", run["reference"], PALETTE[0]),
+        ("partner", "partner", PALETTE[1]),
+    ):
         fractions = np.array([np.nan if f is None else f for f in run[f"fraction_{name}"]], dtype=float)
         ax.plot(run["step"], fractions, color=color, marker=".", ms=4, lw=1.2, label=label)
-        if run[f"time_{name}"] is not None and np.isfinite(run[f"time_{name}"]):
+        if pd.notna(run[f"time_{name}"]):
             ax.axvline(run[f"time_{name}"], color=color, ls=":", lw=1)
 
 
@@ -61,18 +64,20 @@ def gallery_pictures(balanced: pd.DataFrame) -> Iterator[Picture]:
         return
     kept = balanced[[isinstance(gallery, list) and len(gallery) > 0 for gallery in balanced["gallery"]]]
     for _, run in kept.drop_duplicates("partner").iterrows():
-        yield _gallery_picture(run["partner"], run["gallery"])
+        yield _gallery_picture(run)
 
 
-def _gallery_picture(partner: str, items: list[dict[str, Any]]) -> Picture:
+def _gallery_picture(run: pd.Series[Any]) -> Picture:
     from matplotlib.figure import Figure
 
+    items, pair = run["gallery"], f"{run['reference']} and {run['partner']}"
     figure = Figure(figsize=(0.75 * len(items) + 1.1, 2.9), layout="constrained")
     axes = figure.subplots(3, len(items), squeeze=False)
     for column, item in enumerate(items):
         for row, image in enumerate([item["sample"], *item["nearest"]]):
             ax = axes[row, column]
-            ax.imshow(unfold(np.array([image]))[0], cmap="gray_r", vmin=0, vmax=255)
+            pixels = np.moveaxis(unfold(np.array([image]), run["fold_by"])[0], 0, -1)
+            ax.imshow(pixels[..., 0] if pixels.shape[-1] == 1 else pixels, cmap="gray_r", vmin=0, vmax=255)
             ax.set(xticks=[], yticks=[])
             copy = row == 0 and item["ratio"] < 1 / 3
             for spine in ax.spines.values():
@@ -82,36 +87,37 @@ def _gallery_picture(partner: str, items: list[dict[str, Any]]) -> Picture:
         axes[row, 0].set_ylabel(label, fontsize=8)
     return Picture.from_matplotlib(
         figure,
-        f"diffusion-clock-samples-{partner.lower()}",
-        f"Sneaker and {partner} at the end: samples with d(nn1)/d(nn2) above them; a framed one is a copy.",
-        f"Generated images of Sneaker and {partner} with their two nearest training images",
+        f"diffusion-clock-samples-{run['partner'].lower().replace(' ', '-')}",
+        f"{pair} at the end: samples with d(nn1)/d(nn2) above them; a framed one is a copy.",
+        f"Generated images of {pair} with their two nearest training images",
     )
 
 
-def distances_picture(balanced: pd.DataFrame) -> Picture | None:
-    """Figs 11-19, right: mean distances of samples to their two nearest training images, by class and pair."""
-    if "nearest_sneaker" not in balanced:
-        return None
-    seen = balanced[[isinstance(values, list) for values in balanced["nearest_sneaker"]]].drop_duplicates(
-        "partner"
-    )
+def distances_picture(balanced: pd.DataFrame, name: str = "diffusion-clock-distances") -> Iterator[Picture]:
+    """Figs 11-19, right: mean distances of samples to their two nearest training images, a panel a pair."""
+    seen = balanced.drop_duplicates("partner")
     if not len(seen):
-        return None
+        return
     columns = min(3, len(seen))
     rows = -(-len(seen) // columns)
-    figure, axes = new_axes(3.2 * columns, 2.6 * rows, rows, columns, len(seen))
-    for ax, (_, run) in zip(np.atleast_1d(axes), seen.iterrows(), strict=False):
-        for name, color in (("sneaker", PALETTE[0]), ("partner", PALETTE[1])):
+    figure, axes = new_axes(3.2 * columns, 2.6 * rows + 0.4, rows, columns, len(seen))
+    axes = np.atleast_1d(axes)
+    for ax, (_, run) in zip(axes, seen.iterrows(), strict=False):
+        for role, color in (("reference", PALETTE[0]), ("partner", PALETTE[1])):
             for which, style in (("nearest", "-"), ("second", "--")):
-                values = np.array([np.nan if d is None else d for d in run[f"{which}_{name}"]], dtype=float)
-                label = f"{'Sneaker' if name == 'sneaker' else run['partner']}, {which}"
+                values = np.array([np.nan if d is None else d for d in run[f"{which}_{role}"]], dtype=float)
+                label = f"{run['reference'] if role == 'reference' else role}, {which}"
                 ax.plot(run["step"], values, style, color=color, lw=1.2, label=label)
-        ax.set(xscale="log", title=f"Sneaker and {run['partner']}", xlabel="training step", ylabel="distance")
+        ax.set(xscale="log", title=f"{run['reference']} and {run['partner']}")
         ax.title.set_fontsize(9)
-        ax.legend(fontsize=6)
-    return Picture.from_matplotlib(
+        ax.set_xlabel("training step", fontsize=8)
+    for ax in axes[::columns]:
+        ax.set_ylabel("distance", fontsize=8)
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize=9)
+    yield Picture.from_matplotlib(
         figure,
-        "diffusion-clock-distances",
-        "Mean distance of the samples to their nearest and second nearest training image.",
+        name,
+        "Mean distance of the samples to their nearest and second nearest training image, the first seed.",
         "Distances of samples to training images over training steps, a panel a pair",
     )

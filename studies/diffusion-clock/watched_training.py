@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import torch
+from torch import Tensor
 
 from equipoise.generative import DDPM
 from equipoise.generative.monitor import Look, log_spaced
+from equipoise.metrics import balls, frechet_distance
 
 _EPOCH = 10  # steps
 _SHOWN = 6
@@ -20,7 +23,9 @@ Labeled = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]
 
 @dataclass(frozen=True)
 class Seen:
-    """The looks, a line a class and look; how good the assigner is; the last loss; samples by their neighbors."""
+    """The looks, a line a class and look, with the quality of the samples; how good the assigner is; the last loss;
+    samples by their neighbors.
+    """
 
     table: pd.DataFrame
     assigner_accuracy: float
@@ -32,8 +37,10 @@ class Seen:
 def watch(
     images: npt.NDArray[np.float64],
     codes: npt.NDArray[np.int64],
-    pool: Labeled,
     *,
+    pool: Labeled,
+    real: Labeled,
+    judged: int,
     shares: npt.ArrayLike,
     steps: int,
     first_look: int,
@@ -45,7 +52,8 @@ def watch(
     """Train on the images, classes drawn in the given shares, and look at log-spaced steps.
 
     The classifier that tells the samples' classes learns from ``pool``, more images of the two classes and their
-    codes: from forty alone it calls half of the sandals sneakers.
+    codes: from the few of the training alone it calls half of the sandals sneakers. In its features the first
+    ``judged`` samples of a class are set beside the ``real`` test images of it.
     """
     marks = log_spaced(max(1, steps // _EPOCH), looks_per_decade, first=max(1, first_look // _EPOCH))
     looks: list[Look] = []
@@ -62,12 +70,39 @@ def watch(
         **settings,
     ).fit(images, codes, assigner_data=pool)
     return Seen(
-        model.monitor_.table,
+        model.monitor_.table.join(pd.DataFrame(_quality(looks, model, real, judged))),
         model.assigner_accuracy_,
         model.assigner_macro_f1_,
         float(model.history_["loss"].iloc[-1]),
         _gallery(looks[-1], model, images),
     )
+
+
+def _quality(looks: list[Look], model: DDPM, real: Labeled, judged: int) -> list[dict[str, float]]:
+    """Density, coverage and Fréchet distance of each class at each look, in the order of the monitor's table.
+
+    Each needs the same number of samples; a class with fewer at a look has none of the three.
+    """
+    network = model.monitor_.assign.network
+
+    @torch.inference_mode()
+    def features(images: Tensor) -> npt.NDArray[Any]:
+        return np.asarray(network.features(images))
+
+    scaled = torch.tensor((real[0] - model.mean_) / model.scale_, dtype=torch.float32)
+    known = features(scaled)
+    rows = []
+    for look in looks:
+        seen = features(look.samples)
+        for code in range(2):
+            ours, theirs = known[real[1] == code], seen[look.labels == code][:judged]
+            row = {}
+            if len(theirs) == judged:
+                found = balls(ours, theirs)
+                row = {"density": found.density, "coverage": found.coverage}
+                row["frechet"] = frechet_distance(ours, theirs)
+            rows.append(row)
+    return rows
 
 
 def _gallery(look: Look, model: DDPM, images: npt.NDArray[np.float64]) -> list[dict[str, Any]]:
@@ -85,6 +120,6 @@ def _gallery(look: Look, model: DDPM, images: npt.NDArray[np.float64]) -> list[d
             "sample": gray(pictures[row]),
             "nearest": [gray(images[index]) for index in look.neighbors.index[row]],
         }
-        for code in (0, 1)
+        for code in range(2)
         for row in np.flatnonzero(look.labels == code)[:_SHOWN]
     ]

@@ -16,8 +16,13 @@ def epochs_of(updates: float, rows: int) -> int:
     return max(1, round(updates / -(-rows // BATCH)))
 
 
-def image_sampler(method: str, seed: int, budget: float, X: Any, strategy: Any = "auto") -> Any:
-    """A sampler whose networks train for about ``budget`` units (measured costs of a batch of each)."""
+def image_sampler(
+    method: str, seed: int, budget: float, X: Any, strategy: Any = "auto", **one_stage: Any
+) -> Any:
+    """A sampler whose networks train for about ``budget`` units (measured costs of a batch of each).
+
+    ``one_stage`` is for GAMO as a classifier, whose convolutional players take as many batches as the budget.
+    """
     from imblearn.over_sampling import SMOTE
 
     from equipoise.oversampling import AMDO, BAGAN, GAMO, MCCCR, MCRBO, AutoencoderOversampler, DeepSMOTE
@@ -38,6 +43,9 @@ def image_sampler(method: str, seed: int, budget: float, X: Any, strategy: Any =
             widths=(32, 64, 128), epochs=epochs_of(budget / 4, len(X)), lr=1e-3, **common
         ),
         "GAMO": lambda: GAMO(epochs=epochs_of(budget / 1.0, len(X)), lr=5e-4, **common),
+        "one-stage GAMO": lambda: GAMO(
+            architecture="convolutional", epochs=epochs_of(budget, len(X)), lr=5e-4, **one_stage, **common
+        ),
         "BAGAN": lambda: BAGAN(
             pretrain_epochs=epochs_of(budget / 5, len(X)),
             epochs=epochs_of(budget / 10, len(X)),

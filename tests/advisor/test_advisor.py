@@ -7,18 +7,21 @@ import sys
 import time
 import warnings
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import make_classification
+from sklearn.dummy import DummyClassifier
 from sklearn.inspection import permutation_importance
 from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import check_estimator
 
 import equipoise
 from equipoise.advisor import Advisor, compare, load
+from equipoise.advisor.splits import make_folds
 from equipoise.advisor.treatments import Context, advised_treatments
-from equipoise.metrics import binomial_interval, expected_cost
+from equipoise.metrics import UnmetWish, Wish, binomial_interval, choose_decision, expected_cost
 
 FAST = {"treatments": ["lightgbm", "logistic"], "trials": 0, "budget": 600}
 
@@ -47,6 +50,22 @@ def test_the_same_seed_gives_the_same_bits(data):
     settings = {**FAST, "trials": 2, "treatments": ["lightgbm"]}
     first, second = (Advisor(random_state=3, **settings).fit(X, y).predict_proba(X) for _ in range(2))
     np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("n_jobs", [-1, None, -2, np.int64(2)])
+def test_threads_are_counted_as_in_scikit_learn(data, n_jobs, monkeypatch):
+    """The same bits, and on as many threads as joblib would take."""
+    from equipoise.advisor import engines
+
+    asked = []
+    monkeypatch.setattr(
+        engines, "_on_threads", lambda n, plain=engines._on_threads: (asked.append(n), plain(n))[1]
+    )
+    wanted = joblib.effective_n_jobs(n_jobs)
+    settings = {**FAST, "treatments": ["lightgbm"]}
+    found = Advisor(n_jobs=n_jobs, **settings).fit(*data).predict_proba(data[0])
+    np.testing.assert_array_equal(found, Advisor(**settings).fit(*data).predict_proba(data[0]))
+    assert asked == ([wanted] if wanted > 1 else [])
 
 
 def test_judged_is_delivered(data):
@@ -162,6 +181,67 @@ def test_time_is_judged_on_the_future():
     assert np.isfinite(forward.predict_proba(X)).all()
 
 
+def _few_of(rare, n=120, classes=2):
+    y = np.arange(n) % (classes - 1)
+    y[rare] = classes - 1
+    return np.random.default_rng(0).normal(size=(n, 4)), y
+
+
+@pytest.mark.parametrize(
+    ("rare", "keys", "said"),
+    [
+        ([50], {}, "The class “1” has only one row: a model"),
+        (range(40, 50), {"groups": np.arange(120) // 10}, "The class “1” has rows in only one group"),
+        ([50, 51], {"time": np.arange(120) // 4}, "The class “1” has rows at only one time"),
+        (range(100, 120), {"time": np.arange(120)}, "leaves no past in which every class occurs"),
+        (
+            range(0, 120, 2),
+            {"time": np.arange(120), "groups": np.arange(120) % 3},
+            "name no groups beside the time",
+        ),
+    ],
+)
+def test_a_class_that_cannot_be_learned_and_judged_ends_in_a_sentence(rare, keys, said):
+    X, y = _few_of(rare)
+    with pytest.raises(ValueError, match=said):
+        Advisor(**FAST).fit(X, y, **keys)
+
+
+@pytest.mark.parametrize(
+    ("rare", "keys", "said"),
+    [
+        ([50], {}, "The class “2” has only one row"),
+        (range(40, 50), {"groups": np.arange(120) // 10}, "The class “2” has rows in only one group"),
+        ([115], {"time": np.arange(120)}, "The class “2” has only one row"),
+        (range(20), {"time": np.arange(120)}, "The class “2” has no row late enough"),
+    ],
+)
+def test_one_of_many_classes_that_cannot_be_judged_is_said(rare, keys, said):
+    X, y = _few_of(rare, classes=3)
+    X[:, 0] += 6 * (y == 1)
+    advisor = Advisor(**FAST).fit(X, y, **keys)
+    assert any(note.startswith(said) for note in advisor.notes_)
+    assert advisor.operating_point_.figures["recall of class 1"].value > 0.8
+    assert np.isfinite(advisor.predict_proba(X)).all()
+
+
+def test_folds_learn_every_class_and_keep_groups_on_one_side():
+    rng = np.random.default_rng(0)
+    for seed in range(30):
+        groups = rng.integers(0, 12, 200)
+        y = (rng.random(12) < 0.2)[groups].astype(int)
+        y[groups % 5 == 2] = 1  # at least two groups have it, early and late
+        time = groups // 3 + 0.5 * rng.random(200)
+        for folds in (
+            make_folds(y, 5, seed, groups=groups),
+            make_folds(y, 3, seed, groups=groups, time=time),
+        ):
+            assert set(np.concatenate([y[fold.test] for fold in folds])) == {0, 1}
+            for fold in folds:
+                assert set(y[fold.train]) == {0, 1}
+                assert not set(groups[fold.train]) & set(groups[fold.test])
+
+
 def test_every_treatment_can_be_judged_on_the_future():
     """The last fit, to all rows, has none to validate on."""
     rng = np.random.default_rng(2)
@@ -190,6 +270,61 @@ def test_many_classes_and_labels_of_any_type():
     )
 
 
+@pytest.mark.parametrize("rare", ["a", 9, False, "10"])
+def test_costs_and_priors_follow_the_names_when_the_rare_class_is_sorted_first(data, rare, tmp_path):
+    """Bayes' answer from the probabilities, whether the costs come as a table, a frame or by name."""
+    X, codes = data
+    common = {"a": "b", 9: 10, False: True, "10": "9"}[rare]
+    y = np.array([common, rare])[codes]
+    low, high = np.unique(y).tolist()
+    costs = {rare: 20.0, common: 3.0}
+    table = np.array([[0, costs[low]], [costs[high], 0]])
+    frame = pd.DataFrame(table, [low, high], [low, high]).iloc[::-1]
+    first = Advisor(cost=costs, **{**FAST, "treatments": ["logistic"]}).fit(X, y)
+    proba = first.predict_proba(X)
+    wanted = first.classes_[np.argmin(proba @ table, axis=1)]
+    np.testing.assert_array_equal(first.predict(X), wanted)
+    assert first.operating_point_.threshold == pytest.approx(3 / 23)
+    paid = np.where(first.predict(X) == y, 0, np.where(y == rare, 20, 3)).mean()
+    assert first.operating_point_.figures["cost"].value == pytest.approx(paid, rel=0.5)
+    loaded = load(Advisor(**{**first.get_params(), "cost": frame}).fit(X, y).save(tmp_path / "model"))
+    assert loaded.get_params()["cost"][str(rare)][str(common)] == 20
+    plain = Advisor(**{**FAST, "treatments": ["logistic"]}).fit(X, y)
+    for form in (table, frame, costs, {"fp": 3, "fn": 20}):
+        np.testing.assert_array_equal(plain.retuned(cost=form).predict(X), wanted)
+    np.testing.assert_array_equal(loaded.predict(X), wanted)
+    odds = proba[:, list(first.classes_).index(rare)] / proba[:, list(first.classes_).index(common)]
+    shares = [0.25, 0.75] if rare == low else [0.75, 0.25]
+    for prior in (shares, {rare: 0.25, common: 0.75}, pd.Series({common: 0.75, rare: 0.25}), 0.25):
+        moved = plain.retuned(prior=prior).predict_proba(X)
+        now = moved[:, list(first.classes_).index(rare)] / moved[:, list(first.classes_).index(common)]
+        np.testing.assert_allclose(now, odds * (0.25 / 0.75) / (codes.mean() / (1 - codes.mean())), rtol=1e-6)
+
+
+def test_a_gain_for_what_is_right_is_kept_in_a_saved_model(data, tmp_path):
+    X, y = data
+    costs = [[0, 1], [20, -5]]
+    model = Advisor(cost=costs, **{**FAST, "treatments": ["logistic"]}).fit(X, y)
+    loaded = load(model.save(tmp_path / "model"))
+    np.testing.assert_array_equal(loaded.predict(X), (loaded.predict_proba(X) @ costs).argmin(axis=1))
+    with pytest.raises(ValueError, match="charge errors more"):
+        model.retuned(cost=[[1, 0], [0, 1]])
+
+
+@pytest.mark.parametrize("dtype", ["string", "category", "boolean", "Int64", object])
+def test_labels_of_any_dtype_come_back_as_they_are_and_gaps_are_said(data, dtype):
+    X, codes = data
+    plain = {"boolean": codes == 0, "Int64": codes, object: codes}.get(dtype, np.where(codes == 1, "a", "b"))
+    y = pd.Series(plain, dtype=dtype)
+    model = Advisor(**{**FAST, "treatments": ["logistic"]}).fit(pd.DataFrame(X), y)
+    assert model.classes_.dtype == np.asarray(plain).dtype
+    assert np.mean(model.predict(pd.DataFrame(X)) == plain) > 0.6
+    y = y.copy()
+    y[3] = None
+    with pytest.raises(ValueError, match="y must have a label in every row, got 1 missing"):
+        model.fit(X, y)
+
+
 def test_costs_by_row(data):
     X, y = data
     frame = pd.DataFrame(X, columns=[f"c{i}" for i in range(8)])
@@ -204,6 +339,52 @@ def test_costs_by_row(data):
         advisor.predict(frame.drop(columns="amount").assign(amount=np.nan))
 
 
+def test_costs_by_row_stay_with_their_rows_in_samples_groups_and_the_future(data, monkeypatch):
+    """What the decision is said to cost is what the leaderboard says, also where rows are a sample."""
+    X, y = make_classification(3000, n_features=6, weights=[0.95], class_sep=0.5, random_state=0)
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    frame["amount"] = np.random.default_rng(0).exponential(100, len(y)).round(2)
+    settings = {**FAST, "treatments": ["logistic"], "cost": {"fp": 5, "fn": "amount"}}
+    whole = Advisor(**settings).fit(frame, y)
+    when = np.arange(len(y))
+    found = [
+        whole,
+        Advisor(**settings).fit(frame, y, time=when),
+        Advisor(**settings).fit(frame, y, groups=when // 5),
+    ]
+    for name in ("MOST_COMPARED", "_LEAST_COMPARED"):
+        monkeypatch.setattr(f"equipoise.advisor._advisor.{name}", 1000)
+    monkeypatch.setattr("equipoise.advisor._advisor._COMPARED_A_SECOND", 0)
+    found.append(Advisor(**settings).fit(frame, y))
+    for advisor in found:
+        paid = advisor.operating_point_.figures["cost"].value
+        assert paid == pytest.approx(advisor.leaderboard_.loc["logistic", "cost"])
+        kept = advisor.compared_.row_values["amount"][advisor.judged_]
+        np.testing.assert_array_equal(advisor.row_costs_[1], kept)
+        never = np.average(np.where(advisor.truth_ == 1, kept, 0), weights=_stands_for(advisor, y))
+        assert advisor.leaderboard_.loc["never-positive", "cost"] == pytest.approx(never)
+    assert len(found[-1].truth_) == 1000
+    figure = whole.operating_point_.figures["cost"]
+    assert figure.low < found[-1].operating_point_.figures["cost"].value < figure.high
+    written = frame.assign(amount=[f"{value:.2f}".replace(".", ",") for value in frame["amount"]])
+    again = Advisor(**settings).fit(written, y)
+    np.testing.assert_array_equal(again.predict(written), found[-1].predict(frame))
+
+
+def _stands_for(advisor, y):
+    """How many of all rows each held-out row stands for."""
+    return (np.bincount(y) / np.bincount(advisor.truth_))[advisor.truth_]
+
+
+def test_treatments_are_compared_at_the_prior_of_use(data):
+    X, y = data
+    advisor = Advisor(**{**FAST, "cost": {"fp": 1, "fn": 3}, "prior": 0.4}).fit(X, y)
+    shown = advisor.leaderboard_.loc[advisor.verdict_.recommended, "cost"]
+    assert advisor.operating_point_.figures["cost"].value == pytest.approx(shown)
+    assert advisor.leaderboard_.loc["never-positive", "cost"] == pytest.approx(3 * 0.4)
+    assert advisor.leaderboard_.loc["always-positive", "cost"] == pytest.approx(0.6)
+
+
 def test_a_wish_that_cannot_be_met_says_what_can(data):
     X, y = data
     few = np.concatenate([np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:12]])
@@ -211,6 +392,27 @@ def test_a_wish_that_cannot_be_met_says_what_can(data):
         advisor = Advisor(precision=0.99, **FAST).fit(X[few], y[few])
     assert "The wish cannot be met" in advisor.notes_[0]
     assert advisor.operating_point_.wish == "the best balanced accuracy"
+
+
+def test_a_wish_is_met_if_one_treatment_can_meet_it(tmp_path):
+    """A weak treatment cannot promise the precision; the strong one can, and is recommended."""
+    X, y = make_classification(
+        1000, n_features=6, n_informative=4, weights=[0.85], class_sep=2.5, random_state=0
+    )
+    weak = DummyClassifier(strategy="prior")
+    advisor = Advisor(precision=0.7, treatments=["logistic", weak], trials=0, budget=600).fit(X, y)
+    assert advisor.unmet_wish_ is None
+    assert advisor.operating_point_.wish == "a precision of at least 70% (95% sure)"
+    assert advisor.verdict_.recommended == "logistic"
+    assert advisor.verdict_.unable == ("DummyClassifier",)
+    assert any(note.startswith("DummyClassifier: a precision of at least 70%") for note in advisor.notes_)
+    assert load(advisor.save(tmp_path / "model")).verdict_ == advisor.verdict_
+    alone = choose_decision(advisor.held_out_, advisor.truth_, advisor.decision_.wish)
+    assert alone.threshold == advisor.operating_point_.threshold
+    with pytest.raises(UnmetWish) as best:
+        choose_decision(advisor.held_out_, advisor.truth_, Wish.make(precision=0.999))
+    with pytest.warns(UserWarning, match=f"the most that can be is {best.value.most:.3f}"):
+        Advisor(precision=0.999, treatments=[weak, "logistic"], trials=0, budget=600).fit(X, y)
 
 
 def test_save_load_and_retune(fitted, data, tmp_path):
@@ -254,6 +456,8 @@ def test_probabilities_come_at_the_prior_of_use(data):
         ({"cost": {"fp": 1}}, "must name fp and fn"),
         ({"prior": 1.5}, "prior must lie between 0 and 1"),
         ({"treatments": []}, "must not be empty"),
+        ({"n_jobs": 0}, "n_jobs must be a number of threads, or -1 for all processors, got 0"),
+        ({"n_jobs": 1.5}, "n_jobs must be a number of threads"),
     ],
 )
 def test_bad_parameters_end_in_a_sentence(data, change, said):

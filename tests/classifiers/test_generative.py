@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from sklearn.datasets import make_classification
+from sklearn.datasets import load_digits, make_classification
 
 from equipoise.classifiers import AutoencoderClassifier, GenerativeClassifier
 from equipoise.metrics import balanced_accuracy
 from equipoise.networks.generative import GenerativeNetwork
+from equipoise.training import RandomAffine
 
 FAST = {"latent": 8, "widths": (32,), "epochs": 25, "lr": 0.01, "n_draws": 3, "random_state": 0}
 
@@ -26,6 +27,27 @@ def test_finds_the_rare_class_and_repeats(table, tmp_path):
     assert np.array_equal(clf.predict_proba(X), clf.predict_proba(X)), "draws are the same at every call"
     clf.save(tmp_path / "clf")
     assert np.array_equal(GenerativeClassifier.load(tmp_path / "clf").predict_proba(X), clf.predict_proba(X))
+
+
+def test_averages_its_weights_and_moves_its_images(tmp_path):
+    X, y = load_digits(n_class=2, return_X_y=True)
+    common = {
+        "image_shape": (8, 8),
+        "latent": 4,
+        "widths": (8,),
+        "epochs": 2,
+        "n_draws": 2,
+        "random_state": 0,
+    }
+    own = GenerativeClassifier(**common).fit(X, y)
+    averaged = GenerativeClassifier(**common, average=0.9).fit(X, y)
+    assert own.history_.equals(averaged.history_), "the average is not what is trained"
+    assert not np.array_equal(own.predict_proba(X), averaged.predict_proba(X))
+    moved = GenerativeClassifier(**common, augment=RandomAffine(shift=0.2)).fit(X, y)
+    assert not moved.history_.equals(own.history_)
+    averaged.save(tmp_path / "clf")
+    again = GenerativeClassifier.load(tmp_path / "clf")
+    assert np.array_equal(again.predict_proba(X), averaged.predict_proba(X))
 
 
 def test_a_score_is_the_log_mean_of_the_draws():

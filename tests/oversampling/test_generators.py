@@ -11,9 +11,11 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_validate
 
+from equipoise.metrics import balanced_accuracy
 from equipoise.networks.bagan import ClassGaussians
-from equipoise.networks.gamo import ConvexGenerator
+from equipoise.networks.gamo import ConvexGenerator, Players
 from equipoise.oversampling import BAGAN, GAMO, DeepSMOTE
+from equipoise.training import RandomAffine
 from sampler_cases import blobs, mixed
 
 pytestmark = pytest.mark.filterwarnings("ignore::equipoise.oversampling.LowQualityWarning")
@@ -131,3 +133,63 @@ def test_deep_smote_clamps_its_neighbors_to_the_class():
     assert (parents[:, 0] != parents[:, 1]).all()
     with pytest.raises(ValueError, match="k_neighbors must be at least 1"):
         DeepSMOTE(k_neighbors=0, latent=2, widths=(8,), epochs=1).fit_resample(X, y)
+
+
+def rare_digits():
+    """Digits 0 to 2, of which there are 60, 20 and 4."""
+    X, y = load_digits(n_class=3, return_X_y=True)
+    rows = np.concatenate([np.flatnonzero(y == code)[:count] for code, count in enumerate((60, 20, 4))])
+    return X[rows], y[rows]
+
+
+def convolutional(**more):
+    settings = {"width": 32, "epochs": 12, "batch_size": 16, "lr": 0.002, "random_state": 0}
+    return GAMO(architecture="convolutional", image_shape=(8, 8), **settings, **more)
+
+
+def test_convolutional_gamo_classifies_images_and_mixes_their_pixels():
+    X, y = rare_digits()
+    sampler = convolutional(augment=RandomAffine(shift=0.1))
+    X_new, y_new = sampler.fit_resample(X, y)
+    made = sampler.provenance_
+    rarest = np.flatnonzero(y_new[made.synthetic] == 2)
+    mixed = np.einsum("np,npx->nx", made.weights[rarest], X[made.parents[rarest]])
+    assert np.allclose(mixed, X_new[made.synthetic][rarest], atol=1e-4), "four parents are all there are"
+    signed = torch.from_numpy(X / 8 - 1).float().reshape(-1, 1, 8, 8)
+    with torch.no_grad():
+        told = sampler.network_(signed).argmax(dim=1).numpy()
+    assert balanced_accuracy(y, told) > 0.9
+
+
+def test_gamo_mixes_the_features_of_the_present():
+    X, y = rare_digits()
+    images, codes = torch.from_numpy(X).float().reshape(-1, 1, 8, 8), torch.from_numpy(y)
+    points = [images[codes == code].flatten(1) for code in range(3)]
+    players = Players(points, 16, image_shape=(1, 8, 8))
+    players.look_again(images, codes)
+    made = players.generator(torch.randn(5, players.generator.noise), torch.full((5,), 2))
+    shares = players.generator.weights(torch.randn(5, players.generator.noise), 2)
+    assert made.shape == (5, 32)
+    assert shares.shape == (5, 4)
+    assert torch.allclose(players.generator.points2, players.seen(images[codes == 2]), atol=1e-6)
+
+
+def test_averaged_weights_of_gamos_classifier_leave_its_rows_alone():
+    X, y = rare_digits()
+    own, averaged = convolutional(), convolutional(average=0.9)
+    assert np.array_equal(own.fit_resample(X, y)[0], averaged.fit_resample(X, y)[0])
+    weights = [next(sampler.network_.classifier.parameters()) for sampler in (own, averaged)]
+    assert not torch.equal(*weights)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "message"),
+    [
+        (GAMO(architecture="deep"), "architecture must be one of"),
+        (GAMO(architecture="convolutional"), "needs images; give image_shape"),
+        (GAMO(augment=RandomAffine()), "needs architecture='convolutional'"),
+    ],
+)
+def test_gamo_says_what_does_not_go_together(sampler, message):
+    with pytest.raises(ValueError, match=message):
+        sampler.fit_resample(*blobs((30, 10)))

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from equipoise.report import Table
+from equipoise.report import Report, Table
 from equipoise.studies.grid import canonical_json, to_jsonable
 from equipoise.studies.locate import study_module
 
@@ -14,7 +14,8 @@ study = study_module("diffusion-clock")
 SPEC, fold = study.SPEC, study.fold
 shown = study_module("diffusion-clock", "page")
 intervention, page, prepared = shown.intervention, shown.page, shown.prepared
-share_effect, verdict = shown.share_effect, shown.verdict
+judged = study_module("diffusion-clock", "verdicts")
+findings, share_effect = judged.findings, judged.share_effect
 
 
 def table(sneaker, partner, steps=(100, 1000, 10_000)):
@@ -26,57 +27,66 @@ def table(sneaker, partner, steps=(100, 1000, 10_000)):
     return pd.DataFrame(rows)
 
 
+SPREAD = {name: 0.35 + 0.07 * i for i, name in enumerate(study.PARTNERS["fashion-mnist"])} | {"Trouser": 0.2}
+
+
 def made_up(shift=1.0):
     """Gaps that grow with the variance and fall with the share, as in the paper; theory agrees."""
     rng = np.random.default_rng(0)
     rows = []
-    spread = {"Bag": 0.6, "Coat": 0.38, "Sandal": 0.55, "Trouser": 0.2, "Shirt": 0.5}
     for cell in SPEC.cells():
-        gap = shift * (3 * (spread[cell["partner"]] - 0.25) - (cell["share"] - 0.5)) + 0.02 * rng.normal()
+        spread = SPREAD.get(cell["partner"], 0.6)
+        gap = shift * (3 * (spread - 0.25) - (cell["share"] - 0.5)) + 0.02 * rng.normal()
         gap *= {"plain": 1.0, "equalized": 0.5, "measured": 0.1}[cell["method"]]
-        scores = {f"log_gap{suffix}": gap for suffix in study.THRESHOLDS}
-        bounds = {f"bound{suffix}": 0 for suffix in study.THRESHOLDS}
-        rows.append(
-            {
-                **cell,
-                **scores,
-                **bounds,
-                "step": [100, 1000],
-                "fraction_sneaker": [0.0, 0.5],
-                "fraction_partner": [None, 0.6],
-                "time_sneaker": 1000.0,
-                "time_partner": 1000 * np.exp(-gap),
-                "variance_sneaker": 0.25,
-                "variance_partner": spread[cell["partner"]],
-                "norm_sneaker": 0.9,
-                "norm_partner": 2 - spread[cell["partner"]] ** 2,
-                "cosine": rng.uniform(0.5, 0.9),
-                "predicted_log_gap": gap + 0.05 * rng.normal(),
-                "drawn_share_partner": cell["share"],
-                "assigner_accuracy": 1.0,
-            }
-        )
+        row = {
+            **cell,
+            "reference": study.REFERENCES[cell["dataset"]],
+            "step": [100, 1000],
+            "cosine": rng.uniform(0.5, 0.9),
+            "predicted_log_gap": gap + 0.05 * rng.normal(),
+            "drawn_share_partner": cell["share"],
+            "assigner_accuracy": 1.0,
+            "assigner_macro_f1": 0.99,
+        }
+        for suffix in study.THRESHOLDS:
+            row |= {f"log_gap{suffix}": gap, f"bound{suffix}": 0}
+        described = {
+            "reference": (0.25, 0.9, 1000.0),
+            "partner": (spread, 2 - spread**2, 1000 * np.exp(-gap)),
+        }
+        for role, (variance, norm, time) in described.items():
+            row |= {
+                f"variance_{role}": variance, f"own_variance_{role}": variance, f"norm_{role}": norm,
+                f"time_{role}": time, f"fraction_{role}": [None, 0.6], f"nearest_{role}": [3.0, 1.0],
+                f"second_{role}": [4.0, None], f"density_{role}": [0.1, 0.5 + 0.01 * rng.normal()],
+                f"coverage_{role}": [0.1, 0.3 - 0.1 * (cell["method"] != "plain") + 0.01 * rng.normal()],
+                f"frechet_{role}": [None, None],
+            }  # fmt: skip
+        rows.append(row)
     frame = pd.DataFrame(rows)
-    image = fold(np.full((1, 14, 14), 99), 2)[0].tolist()
+    image = fold(np.full((1, 1, 14, 14), 99), 2)[0].tolist()
     sample = {"label": 0, "ratio": 0.1, "sample": image, "nearest": [image, image]}
     frame["gallery"] = pd.Series([[sample]] + [None] * (len(frame) - 1), dtype=object)
     return frame
 
 
-def notes(frame):
-    runs = prepared(frame[frame["images"] == 40])
-    return {
-        block.title: block for block in [*verdict(runs), *intervention(runs)] if getattr(block, "title", "")
-    }
+def found(frame):
+    runs = prepared(frame)
+    plain = runs[runs["method"] == "plain"]
+    color = plain["dataset"] == "cifar10"
+    return findings(plain[~color], plain[color])
 
 
 def test_a_prefix_of_the_cells_is_useful():
     cells = pd.DataFrame(SPEC.cells())
-    first = cells[:15]
-    assert set(first["seed"]) == {0}
+    first = cells[:27]
+    assert (first["share"] == 0.5).all()
     assert set(first["method"]) == {"plain"}
-    assert first[["partner", "share"]].drop_duplicates().shape[0] == 15
+    assert (first.groupby("partner")["seed"].nunique() == 3).all()
+    assert first["partner"].nunique() == 9
+    assert (cells[27:81].groupby(["partner", "share"])["seed"].nunique() == 3).all()
     assert set(cells["method"]) == set(study.METHODS)
+    assert set(cells["dataset"]) == {"fashion-mnist", "cifar10"}
 
 
 def test_times_gaps_and_bounds():
@@ -84,47 +94,69 @@ def test_times_gaps_and_bounds():
     assert found["log_gap"] == pytest.approx(np.log(10))
     assert found["bound"] == 0
     late = study.curves(table([0, 0, 0], [0, 2 / 3, 1]))
-    assert late["time_sneaker"] is None
+    assert late["time_reference"] is None
     assert late["bound"] == 1
     assert late["log_gap"] == pytest.approx(np.log(10_000 / 10**2.5))
     assert study.curves(table([0, 0, 1], [0, 0, 0]))["bound"] == -1
     assert study.curves(table([0, 0, 0], [0, 0, 0]))["log_gap"] is None
 
 
-def test_the_words_say_what_the_paper_found_if_that_is_in_the_data():
-    said = notes(made_up())
-    for name in (
-        "Order",
-        "Variance",
-        "Share",
-        "Prediction",
-        "Intervention, as the theory prescribes for these images",
-    ):
-        assert said[name].level == "good", name
-    assert "5 of 5 pairs" in said["Order"].text
+def test_the_verdicts_agree_if_the_data_do():
+    for topic, finding in found(made_up()).items():
+        assert finding.verdict == "agrees", (topic, finding)
 
 
-def test_the_words_say_so_if_it_is_not():
+def test_the_verdicts_differ_if_the_data_do():
     frame = made_up(shift=-1.0)
-    said = notes(frame)
-    assert said["Order"].level == said["Variance"].level == said["Share"].level == "warning"
-    assert said["Prediction"].level == "good", "theory was made to follow"
+    said = found(frame)
+    assert {topic for topic, finding in said.items() if finding.verdict == "differs"} == {
+        "order", "variance", "share", "norm", "cifar",
+    }  # fmt: skip
+    assert said["prediction"].verdict == "agrees", "theory was made to follow"
     assert (share_effect(prepared(frame)[frame["method"] == "plain"]) > 0).all()
 
 
-def test_a_page_of_the_first_few_cells():
-    titles = [section.title for section in page(made_up()[:3], SPEC)]
-    assert "The intervention" not in titles
-    assert "Samples and their neighbors (Figs 11–19)" in titles
-
-
-def test_pairs_of_more_images_stand_apart():
+def test_nothing_is_said_of_gaps_that_scatter():
     frame = made_up()
-    sections = {section.title: section for section in page(frame, SPEC)}
-    (table,) = (block for block in sections["More images"].blocks if isinstance(block, Table))
-    assert [row[0] for row in table.rows] == ["Bag"]
-    (pairs,) = sections["The gap, pair by pair"].blocks
-    assert all(row[2] == 3 for row in pairs.rows), "three seeds, none of them a larger pair"
+    rng = np.random.default_rng(1)
+    frame["log_gap"] = rng.normal(size=len(frame))
+    assert found(frame)["order"].verdict == found(frame)["share"].verdict == "cannot tell"
+
+
+def test_an_extreme_variance_is_left_out_of_the_norms():
+    runs = prepared(made_up())
+    kept, left_out = study_module("diffusion-clock", "gap_figures").moderate(runs[runs["share"] == 0.5])
+    assert "Trouser" in left_out
+    assert not set(kept["partner"]) & set(left_out)
+
+
+def test_an_intervention_says_what_it_costs():
+    frame = prepared(made_up())
+    blocks = list(intervention(frame[frame["dataset"] == "fashion-mnist"]))
+    cost = [block for block in blocks if isinstance(block, Table) and block.columns[0] == "samples'"]
+    assert len(cost) == 2
+    words = {(row[0], row[1]): row[-1] for row in cost[1].rows}
+    assert words["coverage", "partner"] == "lower"
+    assert words["density", "partner"] == "cannot tell"
+    assert ("Fréchet distance", "partner") not in words, "never measured"
+    measured = [block for block in blocks if getattr(block, "title", "").endswith("other images prescribes")]
+    assert measured[0].level == "good"
+
+
+@pytest.mark.parametrize("cells", [1, 3, 10, 27, 40, 81, 84, 94])
+def test_a_page_of_the_first_few_cells(cells):
+    sections = {section.title: section for section in page(made_up()[:cells], SPEC)}
+    assert ("Interventions" in sections) == (cells > 81)
+    assert ("CIFAR-10 (Figs 21 and 22)" in sections) == (cells > 93)
+    assert "Samples and their neighbors (Figs 11 to 19)" in sections
+    text = Report("Clock", list(sections.values())).to_markdown()
+    assert "nan" not in text.lower()
+
+
+def test_a_page_of_the_pairs_of_cifar_alone():
+    frame = made_up()
+    titles = [section.title for section in page(frame[frame["dataset"] == "cifar10"], SPEC)]
+    assert titles == ["What came out", "CIFAR-10 (Figs 21 and 22)"]
 
 
 def test_an_earlier_run_sets_the_shares():
@@ -134,11 +166,10 @@ def test_an_earlier_run_sets_the_shares():
     assert late[0] / late[1] == pytest.approx(10_000 / 10**2.5), "the last look stands for what did not cross"
 
 
+@pytest.mark.slow
 def test_the_theory_draws_the_early_class_less():
     fashion_or_skip()
-    X, codes = study.pair("Trouser", 0.5, 40, 14, seed=0)
-    assert study.sampling_shares("equalized", X, codes, 0)[1] < 0.5
-    assert study.sampling_shares("measured", X, codes, 0)[1] == 0.5, "until a first run has been watched"
+    assert study.prescribed("fashion-mnist", "Bag", 0.5, 14) < 0.5
 
 
 def test_unknown_partner():
@@ -148,7 +179,7 @@ def test_unknown_partner():
 
 def fashion_or_skip():
     try:
-        study._fashion()
+        study._images("fashion-mnist", "train")
     except (OSError, ValueError) as problem:
         pytest.skip(f"needs Fashion-MNIST: {problem}")
 
@@ -160,18 +191,19 @@ def test_a_tiny_cell_twice():
     one, two = (to_jsonable(study.run_cell(**cell)) for _ in range(2))
     assert canonical_json(one, allow_nan=True) == canonical_json(two, allow_nan=True)
     assert one["step"][-1] == 40
-    assert len(one["fraction_sneaker"]) == len(one["fraction_partner"]) == len(one["step"])
-    assert one["variance_partner"] > one["variance_sneaker"]
+    assert len(one["fraction_reference"]) == len(one["fraction_partner"]) == len(one["step"])
+    assert one["variance_partner"] > one["variance_reference"]
     assert one["predicted_log_gap"] > 0
     assert {"label", "ratio", "sample", "nearest"} <= set(one["gallery"][0])
-    assert len(one["nearest_sneaker"]) == len(one["step"]), "distances over time"
+    for column in study.SEEN:
+        assert len(one[f"{column}_reference"]) == len(one["step"]), "over time"
 
 
 def test_the_pair_is_the_same_images_at_every_share():
     fashion_or_skip()
-    half, codes = study.pair("Bag", 0.5, 20, 14, seed=0)
-    most, _ = study.pair("Bag", 0.75, 20, 14, seed=0)
+    half, codes = study.pair("fashion-mnist", "Bag", 0.5, 20, 14, seed=0)
+    most, _ = study.pair("fashion-mnist", "Bag", 0.75, 20, 14, seed=0)
     assert codes.tolist() == [0] * 10 + [1] * 10
     assert np.array_equal(half[:5], most[:5])
-    other, _ = study.pair("Bag", 0.5, 20, 14, seed=1)
+    other, _ = study.pair("fashion-mnist", "Bag", 0.5, 20, 14, seed=1)
     assert not np.array_equal(half, other)

@@ -12,24 +12,36 @@ import pytest
 
 from equipoise.report import Report
 from equipoise.studies import named_spec
+from equipoise.studies.grid import canonical_json
 from equipoise.studies.locate import study_module
 
 MEASURES = study_module("oversampling-images", "page").MEASURES
 _images = study_module("oversampling-images")
-METHODS, OURS, epochs_of = _images.METHODS, _images.OURS, _images.epochs_of
+FIRST, METHODS, OURS, epochs_of = _images.FIRST, _images.METHODS, _images.OURS, _images.epochs_of
 
 
-def test_every_method_gets_the_same_budget():
-    cells = pd.DataFrame(named_spec("oversampling-images").cells())
-    compared = cells[cells["budget"] == 2000]
-    assert set(compared["dataset"]) == {"fashion-mnist", "mnist", "cifar10"}
-    assert (compared.groupby("dataset")["seed"].nunique() == 3).all()
-    assert (compared.groupby(["dataset", "seed"])["method"].nunique() == len(METHODS)).all()
-    assert set(cells.loc[cells["budget"] == 1000, "method"]) == set(OURS)
-    long = pd.DataFrame(named_spec("oversampling-images").cells("small", long=9000))
-    assert set(long.loc[long["budget"] > 2000, "method"]) == {"ours"}
+def test_every_method_gets_the_same_updates():
+    spec = named_spec("oversampling-images")
+    cells = pd.DataFrame(spec.cells())
+    fair = cells[cells["updates"] > 900]
+    assert (fair.groupby("dataset")["updates"].nunique() == 1).all()
+    assert set(fair["dataset"]) == {"fashion-mnist", "mnist", "cifar10"}
+    assert (fair.groupby("dataset")["seed"].nunique() == 3).all()
+    assert (fair.groupby(["dataset", "seed"])["method"].nunique() == len(METHODS)).all()
+    assert fair["dataset"].iloc[0] == "cifar10", "the paper's headline first"
+    assert fair["seed"].iloc[: len(FIRST)].nunique() == 1, "a part of the run is a study of fewer seeds"
+    assert set(cells.loc[cells["updates"] < 900, "method"]) == set(OURS)
+    long = pd.DataFrame(spec.cells("small", long=9000))
+    assert set(long.loc[long["updates"] > 2000, "method"]) == {"ours"}
     assert epochs_of(700, 9000) == 10
     assert epochs_of(1, 9000) == 1
+
+
+def test_stored_cells_are_cells_of_the_study():
+    store = Path(__file__).parents[2] / "studies/oversampling-images/results.sqlite"
+    with sqlite3.connect(f"file:{store}?immutable=1", uri=True) as rows:
+        stored = {canonical_json(json.loads(cell)) for (cell,) in rows.execute("SELECT settings FROM cells")}
+    assert stored <= {canonical_json(cell) for cell in named_spec("oversampling-images").cells("small")}
 
 
 def color_images(dataset, seed):
@@ -39,12 +51,73 @@ def color_images(dataset, seed):
     return dict.fromkeys(("train", "balanced", "imbalanced"), (images, y))
 
 
+@pytest.mark.parametrize("setting", ["updates", "budget"])
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_runs_on_color_images(method, monkeypatch):
+def test_every_method_runs_on_color_images(method, setting, monkeypatch):
     monkeypatch.setattr(_images, "draw_parts", color_images)
-    found = _images.run_cell("cifar10", method, seed=0, budget=1)
+    found = _images.run_cell("cifar10", method, seed=0, **{setting: 1})
     assert 0 <= found["balanced_acsa"] <= 100
     assert ("neighbor_plane" in found) == (method == "ours")
+    natural = method in ("plain", "natural batches")
+    assert found[f"imbalanced_macro_f1{'_data' if natural else '_even'}"] == found["imbalanced_macro_f1"] or (
+        method == "one-stage GAMO"
+    )
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_all_classifiers_average_their_weights_and_move_their_images(method, monkeypatch):
+    """At equal updates; a fit must look different without either."""
+    from equipoise.training import ExponentialAverage
+
+    moved, averaged = [], []
+    own_start = ExponentialAverage.on_start
+    monkeypatch.setattr(_images, "augmentation", lambda _: Moves(moved))
+    monkeypatch.setattr(
+        ExponentialAverage, "on_start", lambda self, run: averaged.append(self.decay) or own_start(self, run)
+    )
+    parts = color_images("cifar10", 0)
+    _images._at_equal_updates("cifar10", method, 0, 1, *parts["train"])
+    assert averaged == [_images.AVERAGE]
+    assert moved
+
+
+class Moves:
+    """Counts its calls, also where a fit took a copy of it."""
+
+    def __init__(self, calls):
+        self.calls = calls
+
+    def __call__(self, images, generator):
+        self.calls.append(len(images))
+        return images
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+class Told:
+    """Knows the scores of four rows, as from balanced training."""
+
+    classes_ = np.array([0, 1])
+    training_prior_ = np.array([0.5, 0.5])
+
+    def predict_proba(self, X, prior):
+        assert prior == "train"
+        return X
+
+
+def test_decisions_are_taken_under_three_priors():
+    scores, y = np.array([[0.9, 0.1], [0.6, 0.4], [0.4, 0.6], [0.2, 0.8]]), np.array([0, 0, 0, 1])
+    found = _images._measured(Told(), scores, y, np.array([0.75, 0.25]))
+    assert found["acsa"] == found["acsa_even"] == pytest.approx(100 * (2 / 3 + 1) / 2)
+    assert found["acsa_data"] == found["macro_f1_data"] == 100, "0.4 · 3 is above 0.6"
+
+
+def test_gamos_batches_have_the_prior_that_is_said():
+    X, y = color_images("cifar10", 0)["train"]
+    gamo = _images._at_equal_updates("cifar10", "one-stage GAMO", 0, 1, X, y)
+    made = np.array([0, 18, 22]) / 40
+    assert gamo.training_prior_ == pytest.approx((np.array([30, 12, 8]) / 50 + made) / 2)
 
 
 def made_up(method, seed=0, budget=700, score=80.0, **more):
@@ -66,7 +139,7 @@ def image_page(rows):
 
 def test_image_page_has_the_papers_number_and_the_verdict():
     rows = [made_up("ours", seed, score=84.0 + seed) for seed in (0, 1)]
-    close = [*rows, *(made_up("SMOTE", seed, score=83.5 + seed) for seed in (0, 1))]
+    close = [*rows, *(made_up("SMOTE", seed, score=83.5 + 2 * seed) for seed in (0, 1))]
     text = image_page(close)
     assert "84.79" in text
     assert "92.33" in text, "the paper's AUPRC stands beside ours"
@@ -74,6 +147,64 @@ def test_image_page_has_the_papers_number_and_the_verdict():
     assert "84.50 ± 0.71" in text
     assert "not above SMOTE" in text
     assert "above every rival" in image_page([*rows, *(made_up("SMOTE", s, score=75.0) for s in (0, 1))])
+
+
+def lines_of(text):
+    return {line.split("|")[2].strip(): line for line in text.splitlines() if line.count("|") == 6}
+
+
+def test_image_page_opens_with_the_papers_claims():
+    rows = [made_up("ours", seed, score=84.0 + seed / 10) for seed in (0, 1, 2)]
+    rows += [made_up("GAMO", seed, score=80.0 - seed / 10) for seed in (0, 1, 2)]
+    rows += [made_up("BAGAN", seed, score=86.0 + seed / 20) for seed in (0, 1, 2)]
+    rows += [made_up("DGC", seed, score=84.0 + seed / 5) for seed in (0, 1)]
+    text = image_page(rows)
+    lines = lines_of(text)
+    assert "+4.20 ± 0.50 | 3 | agrees" in lines["ACSA +1.50 over GAMO (balanced)"]
+    assert "| differs |" in lines["ACSA +4.86 over BAGAN (balanced)"]
+    assert "cannot tell" in lines["ACSA +2.45 over DGC (balanced)"]
+    assert "84.10 ± 0.25 | 3 | differs" in lines["ACSA 84.79 (balanced)"]
+    assert "differs" in lines["AUPRC-OVA 92.33 (balanced)"], "shown where ours is lower, too"
+    assert "of 6 leads that the paper prints, 2 agree; 2 differ (BAGAN (balanced)" in text
+    assert text.index("The paper's claims") < text.index("every method")
+    alone = lines_of(image_page([row for row in rows if row["seed"] == 0]))
+    assert all("cannot tell" in line for name, line in alone.items() if name.startswith("ACSA"))
+
+
+def test_image_page_compares_within_one_setting():
+    """Cells at equal updates and at equal cost stand apart; claims are those of the former."""
+    rows = [made_up(method, seed, score=90.0) for method in ("ours", "GAMO") for seed in (0, 1)]
+    for method, score in (("ours", 85.0), ("GAMO", 80.0)):
+        cells = [made_up(method, seed, score=score + seed / 10 * (method == "ours")) for seed in (0, 1)]
+        rows += [
+            {**cell, "updates": 940, "budget": np.nan, "imbalanced_macro_f1_data": 77.0} for cell in cells
+        ]
+    rows = [
+        {f"{t}_macro_f1{p}": np.nan for t in ("balanced", "imbalanced") for p in ("_even", "_data")} | r
+        for r in rows
+    ]
+    text = image_page(rows)
+    assert "+5.05" in lines_of(text)["ACSA +1.50 over GAMO (balanced)"]
+    assert "fashion-mnist, 940 updates each: of 2 leads" in text
+    assert "## fashion-mnist: every method, 940 updates each" in text
+    assert "## fashion-mnist: every method, equal cost, 700 batches" in text
+
+
+def test_image_page_of_a_store_with_one_cell():
+    assert "Table 2" in image_page([made_up("ours")])
+    assert "80.00" in image_page([made_up("GAMO")])
+
+
+def test_parts_that_the_paper_calls_similar():
+    whole = [made_up("ours", seed, 500, 80.0 + seed) for seed in (0, 1, 2)]
+    near = [made_up("ours, t = 3", seed, 500, 80.3 + seed + seed / 10) for seed in (0, 1, 2)]
+    far = [made_up("ours, t = 4", seed, 500, 75.0 + seed + seed / 10) for seed in (0, 1, 2)]
+    rivals = [made_up("GAMO", seed, score=70.0) for seed in (0, 1, 2)]
+    text = image_page([*whole, *near, *far, *rivals, made_up("ours", score=80.0)])
+    lines = lines_of(text)
+    assert "agrees" in lines["ours, t = 3: similar (Fig 3)"]
+    assert "differs" in lines["ours, t = 4: similar (Fig 3)"]
+    assert "oversampling-mixed-fashion-mnist.svg" in text
 
 
 def test_image_page_shows_parts_long_runs_and_a_look_inside():

@@ -18,6 +18,15 @@ def printable(text: str) -> str:
     return _CONTROLS.sub("", _SEQUENCES.sub("", text))
 
 
+def spelling(label: Any) -> str:
+    """What a label is however it is written: without regard to case and spaces.
+
+    >>> spelling(" Not  Ill "), spelling(10)
+    ('not ill', '10')
+    """
+    return " ".join(str(label).split()).casefold()
+
+
 def for_spreadsheet(value: Any) -> Any:
     """A value that a spreadsheet shows and does not run: text that would be a formula gets a quote before it.
 

@@ -32,7 +32,7 @@ from equipoise.advisor.delivering import (
     seconds_for_all_rows,
     seconds_for_the_bags,
 )
-from equipoise.advisor.engines import least_memory, running
+from equipoise.advisor.engines import count_threads, least_memory, running
 from equipoise.advisor.ensemble import Stack
 from equipoise.advisor.preparing import Prepared, prepare
 from equipoise.advisor.search import Found, search
@@ -40,9 +40,10 @@ from equipoise.advisor.telling import Teller
 from equipoise.advisor.treatments import advised_treatments
 from equipoise.datasets import DataTable
 from equipoise.datasets.image_features import pixel_rows
-from equipoise.datasets.schema import refuse_duplicates
+from equipoise.datasets.schema import Schema, refuse_duplicates
+from equipoise.datasets.table import number_in_every_row
 from equipoise.metrics import Wish, choose_decision, judge_decision
-from equipoise.metrics.wishes import read_prior
+from equipoise.metrics.by_class import costs_by_code, shares_by_code, sorted_codes
 
 MOST_COMPARED = 200_000  # rows of a larger table on which treatments are compared, the rare classes first
 _LEAST_COMPARED, _COMPARED_A_SECOND = 50_000, 400  # with a short budget fewer of them
@@ -59,9 +60,11 @@ class Advisor(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    cost : mapping or array, optional
-        ``{"fp": 1, "fn": 20}``, where a value may name a column with one cost per row, or a table
-        ``cost[truth, call]`` over the sorted classes.
+    cost : mapping, Series, DataFrame or array, optional
+        ``{"fp": 1, "fn": 20}``, where a value may name a column with one cost per row; ``{label: cost}`` or a
+        Series, what it costs to call a row of that class anything else; ``{truth: {call: cost}}`` or a
+        DataFrame, whose index is the truth and whose columns are the call; or an array ``cost[truth, call]`` over
+        the sorted classes, those of ``classes_``.
     recall, precision : float, optional
         At least this much, with ``confidence``.
     alerts : float, optional
@@ -70,9 +73,9 @@ class Advisor(ClassifierMixin, BaseEstimator):
         The best F-beta. With none of these wishes balanced accuracy is wanted.
     confidence : float
         How sure a promised recall or precision has to be.
-    prior : float or array, optional
-        The share of the positive class (or of each of the sorted classes) where the model will be used, if not
-        as in the data.
+    prior : float, mapping, Series or array, optional
+        The share of the positive class, ``{label: share}``, or the share of each of the sorted classes, where the
+        model will be used, if not as in the data.
     positive : label, optional
         The label to find; by default the rarer one of two.
     budget : str or float
@@ -82,8 +85,8 @@ class Advisor(ClassifierMixin, BaseEstimator):
     trials : int, optional
         End after so many bags beyond the first of each treatment, even if there is time. Time decides what is
         fitted; with ``trials`` and a budget that is not reached the same seed gives the same bits.
-    n_jobs : int
-        Threads.
+    n_jobs : int or None
+        Threads, as in scikit-learn: ``None`` is one, -1 all processors, -2 all but one.
     engine : str
         ``"local"``, or ``"dask://host:port"`` to spread the fits over a Dask cluster; with ``trials`` and a budget
         that is not reached the results are the same.
@@ -128,7 +131,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
         budget: str | float = "5m",
         treatments: Sequence[Any] | None = None,
         trials: int | None = None,
-        n_jobs: int = 1,
+        n_jobs: int | None = 1,
         engine: str = "local",
         random_state: Any = 0,
         verbose: bool | None = None,
@@ -184,12 +187,11 @@ class Advisor(ClassifierMixin, BaseEstimator):
         started = Budget(parse_duration(self.budget))
         X, shape = _pixels(X)
         X, y = self._validated(X, y)
-        wish = self._wish()
         table = DataTable.from_arrays(X, y, positive=self.positive, groups=groups, time=time)
         table = replace(table, image_shape=shape)
+        wish = self._wish(table.classes)
         if wish.by_row:
-            costs = {name: np.asarray(X[name], dtype=np.float64) for name in wish.columns if name in X}
-            table = replace(table, row_values=costs)
+            table = replace(table, row_values=_row_values(X, wish, table.schema))
         return self._fit(table, started)
 
     def fit_table(self, table: DataTable) -> Advisor:
@@ -227,12 +229,13 @@ class Advisor(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If the wish, the prior or a treatment cannot be read, or does not fit the classes.
+            If the wish, the prior, a treatment or ``n_jobs`` cannot be read, or does not fit the classes.
         """
-        wish = self._wish()
+        wish = self._wish(table.classes)
         wish.check(table.n_classes)
         advised_treatments(self.treatments)
-        return wish, None if self.prior is None else read_prior(self.prior, table.n_classes)
+        count_threads(self.n_jobs)
+        return wish, None if self.prior is None else shares_by_code(self.prior, table.classes)
 
     @threadpool_limits.wrap(limits=1, user_api="blas")
     def _fit(self, table: DataTable, budget: Budget) -> Advisor:
@@ -269,19 +272,20 @@ class Advisor(ClassifierMixin, BaseEstimator):
         Returns what was found, and a sentence for each failure of a cluster.
         """
         rows, treatments = made.rows, advised_treatments(self.treatments)
+        threads = count_threads(self.n_jobs)
         budget.keep_back(_CONCLUDING_A_ROW * len(rows))
         most = 0.0 if rows.totals is None else 0.5 * budget.left
         if most:
-            first = seconds_for_all_rows(rows, treatments, made.context, table.n_rows, self.n_jobs)
+            first = seconds_for_all_rows(rows, treatments, made.context, table.n_rows, threads)
             budget.set_aside(min(most, first))
 
         def keep_time(found: Found) -> None:
             if most:
-                needed = seconds_for_the_bags(found.bags, len(rows), table.n_rows, self.n_jobs)
+                needed = seconds_for_the_bags(found.bags, len(rows), table.n_rows, threads)
                 budget.set_aside(min(most, needed))
 
         failures: list[str] = []
-        with running(self.engine, self.n_jobs, rows, failures) as run:
+        with running(self.engine, threads, rows, failures) as run:
             found = search(
                 rows, treatments, made.context, made.folds, budget, trials=self.trials, run=run, told=told,
                 tried=keep_time,
@@ -304,6 +308,11 @@ class Advisor(ClassifierMixin, BaseEstimator):
             warnings.warn(
                 f"{concluded.unmet}; the decision is for balanced accuracy instead", UserWarning, stacklevel=5
             )
+        if unable := [str(self.leaderboard_["treatment"][name]) for name in self.verdict_.unable]:
+            self.notes_.append(
+                f"{'; '.join(unable)}: {concluded.wish.words} cannot be promised, so the comparison shows the "
+                "decision for balanced accuracy, and the recommended model is one of the others."
+            )
         self.bags_, self.stack_ = concluded.bags, concluded.stack
         self.judges_, self.compared_ = concluded.bags, made.sample  # for reasons
         self.judged_ = concluded.judged
@@ -317,7 +326,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
 
     def _deliver(self, table: DataTable, made: Prepared, budget: Budget, seed: int) -> None:
         """Fit what can be to all rows of a large table, and match the class shares of all rows."""
-        context = replace(made.context, threads=self.n_jobs)
+        context = replace(made.context, threads=count_threads(self.n_jobs))
         model, again, notes = fit_all_rows(self._model, table, made.rows, context, budget, self.engine)
         model = match_prior(model, table, made.rows, again, self.held_out_, self.truth_, seed)
         self.bags_, self.stack_ = model.bags, model.stack
@@ -358,8 +367,8 @@ class Advisor(ClassifierMixin, BaseEstimator):
         proba = self._proba(X)
         costs = None
         if self.decision_.wish.by_row:
-            columns: Any = X if isinstance(X, pd.DataFrame) else {}
-            costs = self.decision_.wish.row_costs(columns, len(proba))
+            wish = self.decision_.wish
+            costs = wish.row_costs(_row_values(X, wish, self.schema_), len(proba))
         codes = self.decision_.codes(proba, costs)
         return self.classes_[np.argsort(self._order)[codes]]
 
@@ -371,19 +380,16 @@ class Advisor(ClassifierMixin, BaseEstimator):
 
     def _set_classes(self, labels: Sequence[Any]) -> None:
         """The labels in scikit-learn's order, and the column of each among the inner ones."""
-        if len({type(label) for label in labels}) == 1:
-            self.classes_ = np.unique(np.array(labels))
-        else:  # labels of several types have no order but that of their texts
-            self.classes_ = np.array(sorted(labels, key=str), dtype=object)
-        place = {label: code for code, label in enumerate(labels)}
-        self._order = np.array([place[_plain(label)] for label in self.classes_], dtype=np.int64)
+        self._order = sorted_codes(labels)
+        alike = len({type(label) for label in labels}) == 1
+        self.classes_ = np.array([labels[code] for code in self._order], dtype=None if alike else object)
 
     def retuned(self, *, prior: Any = None, **wish: Any) -> Advisor:
         """The same model with another wish or prior; nothing is trained.
 
         Parameters
         ----------
-        prior : float or array, optional
+        prior : float, mapping, Series or array, optional
             As in `Advisor`; by default the one that was wanted before.
         **wish : Any
             One of ``cost``, ``recall``, ``precision``, ``alerts``, ``beta`` and ``threshold`` (on the positive
@@ -396,11 +402,14 @@ class Advisor(ClassifierMixin, BaseEstimator):
             A copy with another decision; this one stays as it is.
         """
         check_is_fitted(self, "stack_")
+        if "cost" in wish:
+            wish["cost"] = costs_by_code(wish["cost"], self._labels)
         made = Wish.make(**wish) if wish else self.decision_.wish
+        made.check(len(self._labels))
         if made.by_row and (self.row_costs_ is None or made != self.decision_.wish):
             raise ValueError("a cost by row needs the table: pass it to Advisor or to the report")
         other = copy.copy(self)
-        wanted = self.decision_.prior if prior is None else read_prior(prior, len(self._labels))
+        wanted = self.decision_.prior if prior is None else shares_by_code(prior, self._labels)
         costs = self.row_costs_ if made.by_row else None
         other.row_costs_, other.unmet_wish_ = costs, None
         other.notes_ = [note for note in self.notes_ if not note.startswith(_UNMET)]
@@ -454,10 +463,11 @@ class Advisor(ClassifierMixin, BaseEstimator):
 
         return save_advisor(self, folder)
 
-    def _wish(self) -> Wish:
+    def _wish(self, labels: Sequence[Any]) -> Wish:
+        """What is wished for, over class codes that stand for these labels."""
         return Wish.make(
-            cost=self.cost, recall=self.recall, precision=self.precision, alerts=self.alerts, beta=self.beta,
-            confidence=self.confidence,
+            cost=costs_by_code(self.cost, labels), recall=self.recall, precision=self.precision,
+            alerts=self.alerts, beta=self.beta, confidence=self.confidence,
         )  # fmt: skip
 
     def _validated(self, X: Any, y: Any) -> tuple[Any, Any]:
@@ -469,6 +479,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
             validate_data,
         )
 
+        y = _plain_labels(y)
         if isinstance(X, pd.DataFrame):
             if y is None:
                 raise ValueError("y must be given: Advisor is a classifier")
@@ -480,8 +491,6 @@ class Advisor(ClassifierMixin, BaseEstimator):
             X, labels = validate_data(
                 self, X, y, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
             )
-        if missing := int(np.sum(pd.isna(labels))):
-            raise ValueError(f"y must have a label in every row, got {missing} missing: drop these rows")
         check_classification_targets(labels)
         return X, labels
 
@@ -496,6 +505,28 @@ class Advisor(ClassifierMixin, BaseEstimator):
 def _pixels(X: Any) -> tuple[Any, tuple[int, int, int] | None]:
     """Pictures as rows of pixels, with their shape; anything else as it is."""
     return pixel_rows(X) if isinstance(X, np.ndarray) and X.ndim in (3, 4) else (X, None)
+
+
+def _row_values(X: Any, wish: Wish, schema: Schema) -> dict[str, FloatArray]:
+    """The costs by row that a wish takes from a table, read as the table's columns are."""
+    if not isinstance(X, pd.DataFrame):
+        return {}
+    named, known = X.set_axis([str(name) for name in X.columns], axis=1), {c.name: c for c in schema.columns}
+    return {
+        name: number_in_every_row(name, named[name], "a number", known.get(name))
+        for name in wish.columns
+        if name in named
+    }
+
+
+def _plain_labels(y: Any) -> Any:
+    """Labels of a list, a Series or an array of objects as an array of one type, none of them missing."""
+    if y is None or np.ndim(y) != 1 or (isinstance(y, np.ndarray) and y.dtype.kind in "biufU"):
+        return y
+    labels = pd.Series(y).infer_objects()
+    if missing := int(labels.isna().sum()):
+        raise ValueError(f"y must have a label in every row, got {missing} missing: drop these rows")
+    return labels.to_numpy(dtype=getattr(labels.dtype, "numpy_dtype", None))
 
 
 def _plain(label: Any) -> Any:

@@ -16,6 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlparse
 
+import numpy as np
+
 from equipoise._core.checks import BoolArray, IntArray
 from equipoise._core.cluster import EngineError, cluster_address, connect, distributed
 from equipoise.advisor.bags import FoldJob, Rows, Run
@@ -31,6 +33,24 @@ _UNLIMITED = 10**12  # rows
 _LOOKS_AT_MEMORY = 10  # at the most, until it falls no more
 _GONE_AFTER = 20.0  # seconds without an answer: the others gave up
 _HOPELESS = 1.2  # times the time that is left, for the rounds that are still needed
+
+
+def count_threads(n_jobs: Any) -> int:
+    """Threads as scikit-learn counts them: ``None`` is one, −1 all processors, −2 all but one.
+
+    >>> count_threads(None), count_threads(3), count_threads(-1) >= 1
+    (1, 3, True)
+    >>> count_threads(0)
+    Traceback (most recent call last):
+    ...
+    ValueError: n_jobs must be a number of threads, or -1 for all processors, got 0
+    """
+    import joblib
+
+    whole = isinstance(n_jobs, (int, np.integer)) and not isinstance(n_jobs, bool)
+    if n_jobs is not None and (not whole or n_jobs == 0):
+        raise ValueError(f"n_jobs must be a number of threads, or -1 for all processors, got {n_jobs!r}")
+    return int(joblib.effective_n_jobs(None if n_jobs is None else int(n_jobs)))
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import io
 import platform
 import sys
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from importlib.metadata import PackageNotFoundError, version
 from os import PathLike
@@ -245,7 +245,8 @@ def _from_json(saved: SealedFolder, data: dict[str, Any], trusted: frozenset[str
     costs = (arrays["alarm_cost"], arrays["miss_cost"]) if "alarm_cost" in arrays else None
     advisor.row_costs_, advisor.groups_ = costs, arrays.get("groups")
     advisor._judge()
-    advisor.verdict_ = Verdict(**data["verdict"])
+    told = data["verdict"]
+    advisor.verdict_ = Verdict(**{**told, "unable": tuple(told.get("unable", ()))})
     advisor.leaderboard_ = pd.DataFrame(data["leaderboard"]).set_index("name")
     advisor.notes_, advisor.fit_seconds_ = list(data["notes"]), float(data["fit_seconds"])
     advisor.info_ = dict(data["info"])
@@ -261,7 +262,7 @@ def _distribution(values: Any, n: int) -> Any:
 
 def _decision_from_json(saved: dict[str, Any], n: int) -> Decision:
     losses = check_array("losses", saved["losses"])
-    if losses.shape != (n, n) or (losses < 0).any():
+    if losses.shape != (n, n):
         raise ValueError(f"the decision must be a table of {n} by {n} losses")
     wish = dict(saved["wish"])
     if isinstance(wish["cost"], list):
@@ -348,4 +349,10 @@ def _load_skops(saved: SealedFolder, name: str, trusted: Any) -> Any:
 def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.tolist()
+    if isinstance(value, pd.DataFrame):  # costs by name: the truth, then the call
+        return {
+            str(truth): {str(call): float(v) for call, v in row.items()} for truth, row in value.iterrows()
+        }
+    if isinstance(value, (Mapping, pd.Series)):
+        return {str(name): _plain(one) for name, one in dict(value).items()}
     return value.item() if isinstance(value, np.generic) else value

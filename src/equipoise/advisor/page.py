@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -17,7 +18,7 @@ from equipoise.advisor.search import TOO_SHORT
 from equipoise.advisor.verdict import ALWAYS, ENSEMBLE, NEVER
 from equipoise.datasets import DataTable
 from equipoise.diagnosis import Diagnosis
-from equipoise.metrics import DecisionFigure, reliability_curve
+from equipoise.metrics import DecisionFigure, Wish, reliability_curve
 from equipoise.report import (
     COLORS,
     SHADES,
@@ -90,6 +91,7 @@ def _report_data(
         "operating_point": {
             "wish": point.wish,
             "threshold": point.threshold,
+            "classes": advisor._labels,
             "losses": point.decision.losses,
             "prior": point.decision.prior,
             "figures": {k: [v.value, v.low, v.high, *v.long_run] for k, v in point.figures.items()},
@@ -286,6 +288,7 @@ def _operating(advisor: Advisor, out: str) -> Section:
         blocks.append(Note(text))
     blocks += [
         table,
+        *_cost_table(wish, labels),
         Row(
             [
                 _reliability_figure(advisor.held_out_, advisor.truth_),
@@ -294,6 +297,16 @@ def _operating(advisor: Advisor, out: str) -> Section:
         ),
     ]
     return Section("Operating point", blocks)
+
+
+def _cost_table(wish: Wish, labels: list[str]) -> list[Any]:
+    """The costs by class as they were understood, with the names of the classes."""
+    if wish.cost is None or isinstance(wish.cost, Mapping) or len(labels) > _MOST_IN_MATRIX:
+        return []
+    calls = [f"called {label}" for label in labels]
+    rows = [[label, *row] for label, row in zip(labels, wish.cost, strict=True)]
+    caption = "What a call costs: a row for each true class, a column for each call."
+    return [Table(["True class", *calls], rows, caption=caption)]
 
 
 def _treatments(advisor: Advisor) -> Section:
@@ -316,6 +329,9 @@ def _treatments(advisor: Advisor) -> Section:
         "Every treatment was fitted on the same folds and judged on rows that it did not see, with probabilities "
         "corrected to the class shares of the data. Ranges are two standard errors over the folds to either side."
     )
+    if verdict.unable:
+        names = ", ".join(_label(advisor, name) for name in verdict.unable)
+        text += f" The wish cannot be met by {names}: their decision is the one for balanced accuracy."
     if stacked:
         text += " The ensemble weighs the treatments by what they add to each other."
     blocks: list[Any] = [

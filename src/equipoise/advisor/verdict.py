@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from sklearn.metrics import average_precision_score
 
 from equipoise._core.checks import FloatArray, IntArray
 from equipoise._core.priors import correct_prior
-from equipoise.metrics import Decision, Wish, choose_decision
+from equipoise.metrics import Decision, UnmetWish, Wish, choose_decision
 from equipoise.metrics.wishes import RowCosts
 
 ENSEMBLE = "ensemble"
@@ -74,7 +74,7 @@ def _mean_average_precision(y: IntArray, proba: FloatArray, weight: FloatArray |
 def _score_rows(
     proba: FloatArray, calls: IntArray, decision: Decision, rows: HeldOut, chosen: IntArray | None = None
 ) -> dict[str, float]:
-    """Figures of held-out probabilities and calls, over all rows or the ``chosen`` ones."""
+    """Figures of held-out predictions, of all rows or the ``chosen`` ones; costs at the prior in use."""
     index = np.arange(len(rows.y)) if chosen is None else chosen
     y, p, w, called = rows.y[index], proba[index], rows.weight[index], calls[index]
     hot = np.eye(p.shape[1])[y]
@@ -85,6 +85,7 @@ def _score_rows(
         "brier": float(np.average(squares, weights=w)),
         "log_loss": float(np.average(-np.log(np.clip(p[np.arange(len(y)), y], 1e-15, 1)), weights=w)),
     }
+    w = w * (decision.prior / np.maximum(rows.data_prior, 1e-12))[y]
     costs = decision.wish.cost_table(p.shape[1])
     if rows.row_costs is not None:
         alarm, miss = rows.row_costs[0][index], rows.row_costs[1][index]
@@ -109,6 +110,8 @@ class Verdict:
         The simplest treatment within one standard error of the best, where that is another one.
     difference, low, high : float
         By how much the recommended one is better than the alternative, with its 95 % interval.
+    unable : tuple of str
+        Treatments that cannot meet the wish; they are shown with the decision for balanced accuracy.
     """
 
     recommended: str
@@ -117,6 +120,7 @@ class Verdict:
     difference: float = 0.0
     low: float = 0.0
     high: float = 0.0
+    unable: tuple[str, ...] = ()
 
 
 def _deciding_metric(wish: Wish) -> str:
@@ -134,21 +138,28 @@ def make_leaderboard(
     wish: Wish,
     prior: FloatArray | None = None,
 ) -> tuple[pd.DataFrame, Verdict]:
-    """Score every treatment on the held-out rows, and judge.
+    """Score every treatment on the held-out rows, and judge those that can meet the wish.
 
     The value of a figure is that of all held-out rows together, and its standard error comes from the folds, whose
     scores vary together because they share training rows: (1/J + 1/(J − 1))·s² for J folds (Nadeau & Bengio 2003).
     """
     metric = _deciding_metric(wish)
+    unmet: dict[str, UnmetWish] = {}
     records, by_fold = [], {}
     blocks = [np.flatnonzero(rows.block == b) for b in np.unique(rows.block)]
     constant = _constant_answers(rows) if len(rows.data_prior) == 2 else {}
     for name, proba in {**predictions, **constant}.items():
         if name in constant:
             calls = np.full(len(rows.y), int(name == ALWAYS))
-            decision = Decision.at_threshold(float(name == NEVER), rows.data_prior, wish)
+            decision = Decision.at_threshold(
+                float(name == NEVER), rows.data_prior if prior is None else prior, wish
+            )
         else:
-            decision, calls = rows.calls(proba, wish, prior)
+            try:
+                decision, calls = rows.calls(proba, wish, prior)
+            except UnmetWish as reason:
+                unmet[name] = reason
+                decision, calls = rows.calls(proba, Wish(), prior)
         total = _score_rows(proba, calls, decision, rows)
         folds = pd.DataFrame([_score_rows(proba, calls, decision, rows, b) for b in blocks if len(b)])
         by_fold[name] = folds[metric].to_numpy()
@@ -162,7 +173,10 @@ def make_leaderboard(
             }
         )  # fmt: skip
     board = pd.DataFrame(records).set_index("name")
-    verdict = _judge(board, by_fold, metric, simplicity, list(predictions))
+    able = [name for name in predictions if name not in unmet]
+    if not able:
+        raise max(unmet.values(), key=lambda reason: reason.most)
+    verdict = replace(_judge(board, by_fold, metric, simplicity, able), unable=tuple(unmet))
     real = board.loc[list(predictions)].sort_values(metric, ascending=metric in _SMALLER_IS_BETTER)
     return pd.concat([real, board.loc[list(constant)]]), verdict
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 from torch import Tensor
 
-from equipoise._core.checks import FloatArray, IntArray, check_choice, check_distribution
+from equipoise._core.checks import FloatArray, IntArray, check_choice
 from equipoise.classifiers._lambda_search import (
     Answer,
     Held,
@@ -24,6 +24,7 @@ from equipoise.classifiers._lambda_search import (
 )
 from equipoise.classifiers.ledger import softmax
 from equipoise.metrics import precision_at_recall, search_decision
+from equipoise.metrics.by_class import costs_by_code, shares_by_code
 from equipoise.training.distributions import Distribution
 
 
@@ -99,20 +100,20 @@ class TunedAfterTraining:
         y : array-like of shape (n,)
             Their labels.
         metric : str or callable, optional
-            A name of ``equipoise.metrics.METRICS``, ``"f1"``, ``"cost"`` (with ``cost_matrix``), or a
-            scikit-learn scorer ``scorer(estimator, X, y)``. A wish needs no metric: ``recall=0.9``,
-            ``precision=0.9`` or ``alerts=0.01`` (the largest share of rows that are called). A wanted recall or
-            precision holds for new rows with a ``confidence`` of 0.95; λ is then the one with the best average
-            precision, since a λ chosen by its threshold would break the promise more often. Without either
-            the average precision is tuned.
+            A name of ``equipoise.metrics.METRICS``, ``"f1"``, ``"cost"`` (with ``cost_matrix``, by name or
+            truth by call over ``classes_``), or a scikit-learn scorer ``scorer(estimator, X, y)``. A wish needs no
+            metric: ``recall=0.9``, ``precision=0.9`` or ``alerts=0.01`` (the largest share of rows that are
+            called). A wanted recall or precision holds for new rows with a ``confidence`` of 0.95; λ is then
+            the one with the best average precision, since a λ chosen by its threshold would break the promise more
+            often. Without either the average precision is tuned.
         params : dict or list of dict, optional
             Values to combine, or the λ themselves; by default five values over each range.
         search : {"grid", "continuous"}
             Over those λ, or over the whole trained range.
-        prior : {"data"}, float or array
-            ``"data"`` takes the validation rows as they come. An array, or the share of the positive
-            class, says what the class shares will be in use: rows are weighted and decisions made for
-            those.
+        prior : {"data"}, float, mapping, Series or array
+            ``"data"`` takes the validation rows as they come. The share of the positive class, ``{label:
+            share}`` or an array over ``classes_`` says what the class shares will be in use: rows are weighted
+            and decisions made for those.
         pos_label : label, optional
             The positive class; the rarer one by default.
         **keywords : Any
@@ -165,16 +166,10 @@ class TunedAfterTraining:
         if isinstance(prior, str):
             check_choice("prior", prior, ["data"])
             return Held.make(codes, given, None)
-        shares = np.asarray(prior, dtype=np.float64)
-        if shares.ndim == 0:
-            shares = np.array([1 - shares, shares])[np.argsort(order)]
-        if not ((shares > 0) & (shares < 1)).all():
-            raise ValueError(
-                f"prior must lie between 0 and 1 for every class, got {np.asarray(prior).tolist()}"
-            )
-        if len(shares) != len(order):
-            raise ValueError(f"prior must have a share for each of {len(order)} classes, got {len(shares)}")
-        return Held.make(codes, given, check_distribution("prior", shares)[order])
+        shares = shares_by_code(prior, self.classes_[order].tolist())
+        if not (shares > 0).all():
+            raise ValueError(f"prior must lie between 0 and 1 for every class, got {shares.tolist()}")
+        return Held.make(codes, given, shares)
 
     def _answer(self, features: Tensor, params: Params) -> Answer:
         """Probabilities under λ at a prior; classes, also those of the prior, stand with the positive one last."""
@@ -190,7 +185,9 @@ class TunedAfterTraining:
         self, metric: Any, keywords: dict[str, Any], features: Tensor, X: Any, y: npt.NDArray[Any], rows: Held
     ) -> Callable[[Params], Judged]:
         if not callable(metric):
-            judge = read_metric(metric, keywords)
+            labels = self.classes_[self._order()].tolist()
+            costs = {k: costs_by_code(v, labels) for k, v in keywords.items() if k in ("cost", "cost_matrix")}
+            judge = read_metric(metric, {**keywords, **costs})
             return lambda candidate: judge(rows, self._answer(features, candidate))
         weights = {} if rows.weight is None else {"sample_weight": rows.weight}
 

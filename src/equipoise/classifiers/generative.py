@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,15 @@ from equipoise._core.random import derive_seed, draw_seed
 from equipoise.classifiers._prediction import _NetworkClassifier
 from equipoise.classifiers.targets import Targets, check_training_data
 from equipoise.networks.generative import GenerativeNetwork
-from equipoise.training import ClassSampler, LearningRate, TensorData, fit, make_fabric
+from equipoise.training import (
+    Callback,
+    ClassSampler,
+    ExponentialAverage,
+    LearningRate,
+    TensorData,
+    fit,
+    make_fabric,
+)
 from equipoise.training.generators import DensityStep
 from equipoise.training.inputs import unit_preparation
 
@@ -50,6 +59,10 @@ class GenerativeClassifier(_NetworkClassifier):
         The rows of a batch.
     lr : float
         The learning rate.
+    augment : callable, optional
+        ``augment(inputs, generator)`` on every training batch, as for :class:`NeuralClassifier`.
+    average : float
+        Decay of the moving average of the weights, through which the network is kept. 0 for none.
     decision_prior : {"train", "data"} or array
         The class prior under which ``predict`` decides.
     device, precision : str
@@ -86,6 +99,8 @@ class GenerativeClassifier(_NetworkClassifier):
     epochs: int = 50
     batch_size: int = 100
     lr: float = 1e-3
+    augment: Callable[..., Any] | None = None
+    average: float = 0.0
     decision_prior: str | npt.ArrayLike = "train"
     device: str = "cpu"
     precision: str = "32-true"
@@ -119,6 +134,9 @@ class GenerativeClassifier(_NetworkClassifier):
             torch.default_generator.manual_seed(derive_seed(seed, "network"))
             network = self._empty_network()
         shares = np.full(len(self.classes_), 1 / len(self.classes_))
+        callbacks: list[Callback] = [LearningRate("cosine")]
+        if self.average:
+            callbacks.append(ExponentialAverage(self.average))
         run = fit(
             network,
             DensityStep(),
@@ -128,7 +146,8 @@ class GenerativeClassifier(_NetworkClassifier):
             batch_size=self.batch_size,
             seed=seed,
             sampler=ClassSampler(targets.codes, shares),
-            callbacks=[LearningRate("cosine")],
+            augment=copy.deepcopy(self.augment),
+            callbacks=callbacks,
             fabric=make_fabric(self.device, self.precision),
             verbose=self.verbose,
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from pathlib import Path
@@ -33,7 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", default="out", metavar="DIR", help="where to write (default: out)")
     parser.add_argument("--encoding", default="utf-8", help="of a text file (default: utf-8)")
     parser.add_argument("--treatments", metavar="NAMES", help="only these, separated by commas")
-    parser.add_argument("--jobs", type=int, help="threads (default: as many as cores)")
+    parser.add_argument(
+        "--jobs", type=int, help="threads; -1 is as many as processors, -2 one less (default: -1)"
+    )
     parser.add_argument("--engine", default="local", metavar="ADDRESS", help="local, or dask://host:port to spread "
                         "the fits over a Dask cluster")  # fmt: skip
     parser.add_argument(
@@ -55,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     advisor = Advisor(
         **wishes, prior=parse_prior(args.prior), budget=args.budget,
         treatments=args.treatments.split(",") if args.treatments else None,
-        n_jobs=args.jobs or len(os.sched_getaffinity(0)), engine=args.engine, random_state=args.seed,
+        n_jobs=-1 if args.jobs is None else args.jobs, engine=args.engine, random_state=args.seed,
         verbose=args.output.verbosity >= 0,
     )  # fmt: skip
     check_writable(args.out)
@@ -78,12 +79,14 @@ def run(args: argparse.Namespace) -> int:
 def _read(args: argparse.Namespace, wishes: dict[str, Any]) -> DataTable:
     from equipoise.datasets.reading import read_table
     from equipoise.metrics import Wish
+    from equipoise.metrics.by_class import costs_of_errors
 
     if args.data is None:
         from equipoise.advisor._embedded import embedded_table
 
         return embedded_table().with_positive(8 if args.positive is None else int(args.positive))
-    wish = Wish.make(**wishes)
+    errors = costs_of_errors(wishes.get("cost"))
+    wish = Wish.make(**{k: v for k, v in wishes.items() if k != "cost" or errors})
     return read_table(
         args.data, args.target, encoding=args.encoding, positive=args.positive, group=args.group, time=args.time,
         id=args.id, drop=args.drop.split(",") if args.drop else (), keep_values=wish.columns,

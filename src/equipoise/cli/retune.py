@@ -56,7 +56,8 @@ def run(args: argparse.Namespace) -> int:
             for p in (model.operating_point_, point)
         )
         lines.append(f"Threshold {before} -> {now}, for {point.wish}")
-    shares = ", ".join(f"{share:.4g}" for share in point.decision.prior)
+    named = zip(model._labels, point.decision.prior, strict=True)
+    shares = ", ".join(f"{share:.4g} of {label}" for label, share in named)
     lines.append(f"At class shares {shares}, on rows that were not trained on:")
     for name, value in point.figures.items():
         label = name.replace("_", " ")
@@ -69,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     args.output.say("\n".join([*lines, f"Wrote {saved}"]))
     figures = {name: [one.value, one.low, one.high, *one.long_run] for name, one in point.figures.items()}
     args.output.give(
-        {"wish": point.wish, "threshold": point.threshold, "prior": point.decision.prior, "figures": figures,
-         "model": saved}
+        {"wish": point.wish, "threshold": point.threshold, "prior": point.decision.prior, "classes": model._labels,
+         "figures": figures, "model": saved}
     )  # fmt: skip
     return 0

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from equipoise._core.checks import IntArray
+from equipoise._core.text import spelling
 
 _MANY_LABELS = 50
 
@@ -62,8 +63,8 @@ def choose_positive(
     """Code 1 for the label ``positive`` (or for the one that is written so), 0 for all others."""
     found = [code for code, label in enumerate(classes) if label == positive]
     if not found:
-        wanted = _spelling(positive)
-        found = [code for code, label in enumerate(classes) if _spelling(label) == wanted]
+        wanted = spelling(positive)
+        found = [code for code, label in enumerate(classes) if spelling(label) == wanted]
     if not found:
         shown = ", ".join(map(repr, classes[:12])) + (" …" if len(classes) > 12 else "")
         raise ValueError(f"the positive label {positive!r} is not among the labels {shown}")
@@ -74,7 +75,7 @@ def choose_positive(
 
 def check_target(values: Any, name: str = "y") -> Any:
     """Labels as integers, booleans or texts; what looks like a regression, or has gaps, is refused."""
-    labels = pd.Series(values)
+    labels = pd.Series(values).infer_objects()
     if labels.isna().any():
         raise ValueError(f"{name} must have no missing labels, got {int(labels.isna().sum())}")
     if pd.api.types.is_float_dtype(labels.dtype):
@@ -98,10 +99,6 @@ def check_target(values: Any, name: str = "y") -> Any:
     return labels.to_numpy()
 
 
-def _spelling(label: Any) -> str:
-    return " ".join(str(label).split()).casefold()
-
-
 def _merge_spellings(labels: Any) -> tuple[Any, list[str]]:
     """One spelling, the commonest, for texts that differ only by case or spaces."""
     if labels.dtype != object:
@@ -109,13 +106,13 @@ def _merge_spellings(labels: Any) -> tuple[Any, list[str]]:
     counts = pd.Series(labels).value_counts()
     by_key: dict[str, list[str]] = {}
     for label in counts.index:  # from the commonest on
-        by_key.setdefault(_spelling(label), []).append(label)
+        by_key.setdefault(spelling(label), []).append(label)
     chosen = {label: group[0].strip() for group in by_key.values() for label in group}
     if all(label == new for label, new in chosen.items()):
         return labels, []
     merged = pd.Series(labels).map(chosen).to_numpy(dtype=object)
     changed = [
-        (label, new) for label, new in chosen.items() if len(by_key[_spelling(label)]) > 1 and label != new
+        (label, new) for label, new in chosen.items() if len(by_key[spelling(label)]) > 1 and label != new
     ]
     if not changed:
         return merged, []

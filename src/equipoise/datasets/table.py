@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from equipoise._core.checks import FloatArray, IntArray, check_same_length
-from equipoise.datasets._columns import column_of, convert_values
+from equipoise.datasets._columns import Column, column_of, convert_values
 from equipoise.datasets.labels import choose_positive, code_labels
 from equipoise.datasets.schema import Schema, read_columns, refuse_duplicates, without_infinite
 
@@ -343,7 +343,7 @@ class DataTable:
         return cls(
             rows, codes, classes, schema, name, target, tuple(notes + more),
             groups=None if groups is None else _group_codes(pd.Series(np.asarray(groups))),
-            time=None if when is None else _number_in_every_row("time", when, "a date or a number"),
+            time=None if when is None else number_in_every_row("time", when, "a date or a number"),
         )  # fmt: skip
 
 
@@ -404,9 +404,9 @@ def build_table(
     return DataTable(
         X, codes, classes, schema, name, target, tuple(notes + merged + more),
         groups=None if group is None else _group_codes(aside[group]),
-        time=None if time is None else _number_in_every_row(time, aside[time], "a date or a number"),
+        time=None if time is None else number_in_every_row(time, aside[time], "a date or a number"),
         ids=None if id is None else aside[id].to_numpy(),
-        row_values={column: _number_in_every_row(column, aside[column], "a number") for column in keep_values},
+        row_values={column: number_in_every_row(column, aside[column], "a number") for column in keep_values},
     )  # fmt: skip
 
 
@@ -439,10 +439,12 @@ def _group_codes(values: pd.Series[Any]) -> IntArray:
     return codes.astype(np.int64)
 
 
-def _number_in_every_row(column: str, values: pd.Series[Any], what: str) -> FloatArray:
-    """Numbers (or dates, as seconds, if ``what`` says so), none of them missing."""
+def number_in_every_row(
+    column: str, values: pd.Series[Any], what: str, read_as: Column | None = None
+) -> FloatArray:
+    """Numbers (or dates, as seconds, if ``what`` says so), none of them missing; written as in ``read_as``."""
     if values.notna().any():
-        found = column_of(column, values)
+        found = read_as or column_of(column, values)
         numbers = convert_values(found, values)[0] if found.kind in what else np.full(len(values), np.nan)
     else:
         numbers = np.full(len(values), np.nan)

@@ -13,6 +13,7 @@ from equipoise._core.checks import FloatArray, check_in_range, check_integer, ch
 from equipoise.metrics import _kernels as kernels
 from equipoise.metrics._inputs import AnyArray, check_costs, check_weight, encode, label_input
 from equipoise.metrics._registry import metric
+from equipoise.metrics.by_class import costs_by_name
 from equipoise.metrics.thresholds import threshold_curve
 
 
@@ -24,7 +25,9 @@ def _cost_losses(
     labels: npt.ArrayLike | None = None,
 ) -> FloatArray:
     true, predicted, classes, _ = label_input(y_true, y_pred, labels)
-    return check_costs(cost_matrix, classes.size)[encode(true, classes), encode(predicted, classes)]
+    named = costs_by_name(cost_matrix, classes.tolist())
+    costs = check_costs(cost_matrix, classes.size) if named is None else named
+    return costs[encode(true, classes), encode(predicted, classes)]
 
 
 @metric(
@@ -49,8 +52,8 @@ def expected_cost(
         The true labels.
     y_pred : array of shape (samples,)
         The decisions, as labels.
-    cost_matrix : array of shape (classes, classes)
-        ``cost_matrix[truth, decision]``, classes in the order of ``labels``.
+    cost_matrix : array of shape (classes, classes), DataFrame or mapping
+        ``cost_matrix[truth, decision]``, classes in the order of ``labels``; a DataFrame or a mapping names them.
     labels : array, optional
         The labels in the order of the cost matrix; by default the sorted labels that occur.
     sample_weight : array of shape (samples,), optional
@@ -80,8 +83,8 @@ def cheapest_decision(
     ----------
     proba : array of shape (samples, classes)
         The class probabilities.
-    cost_matrix : array of shape (classes, classes)
-        ``cost_matrix[truth, decision]``, classes in the order of ``labels``.
+    cost_matrix : array of shape (classes, classes), DataFrame or mapping
+        ``cost_matrix[truth, decision]``, classes in the order of ``labels``; a DataFrame or a mapping names them.
     labels : array, optional
         The labels of the columns; by default 0, 1, ….
 
@@ -101,7 +104,8 @@ def cheapest_decision(
     names = np.arange(table.shape[1]) if labels is None else np.asarray(labels)
     if names.shape != (table.shape[1],):
         raise ValueError(f"labels must name the {table.shape[1]} columns of proba, got {names.tolist()}")
-    return names[(table @ check_costs(cost_matrix, names.size)).argmin(axis=1)]
+    named = costs_by_name(cost_matrix, names.tolist())
+    return names[(table @ (check_costs(cost_matrix, names.size) if named is None else named)).argmin(axis=1)]
 
 
 @dataclass(frozen=True)

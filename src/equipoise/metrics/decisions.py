@@ -281,7 +281,8 @@ def _recall_threshold(score: FloatArray, y: IntArray, wish: Wish, groups: npt.Ar
         most = (1 - wish.confidence) ** (less / n) if n else 0.0
         raise UnmetWish(
             f"{wish.words} cannot be promised from {_counted(n, less)}: the most that can be is {most:.3f}; "
-            "ask for less, accept less confidence, or collect more positives"
+            "ask for less, accept less confidence, or collect more positives",
+            most,
         )
     return float(positives[sure[-1]])
 
@@ -322,7 +323,8 @@ def _precision_threshold(
     if not met.size:
         raise UnmetWish(
             f"{wish.words} cannot be promised from {_counted(int(np.sum(y == 1)), less_yes)}: the most that can "
-            f"be is {low.max():.3f}; ask for less, accept less confidence, or collect more positives"
+            f"be is {low.max():.3f}; ask for less, accept less confidence, or collect more positives",
+            float(low.max()),
         )
     return float(thresholds[met[-1]])
 

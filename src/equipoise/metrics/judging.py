@@ -152,7 +152,7 @@ def judge_decision(
                 old.value, min(old.low, bounds[0]), max(old.high, bounds[1]), bounds
             )
     if row_costs is not None:
-        figures["cost"] = _row_cost_figure(y, calls, row_costs, decision.prior, given, rng, tails, groups)
+        figures["cost"] = _row_cost_figure(y, calls, row_costs, decision.prior, rng, tails, groups)
     return Judgment(decision, figures, confusion)
 
 
@@ -177,13 +177,14 @@ def _figures(rates: FloatArray, prior: FloatArray, costs: FloatArray | None) -> 
 
 
 def _row_cost_figure(
-    y: IntArray, calls: IntArray, row_costs: RowCosts, prior: FloatArray, given: FloatArray,
+    y: IntArray, calls: IntArray, row_costs: RowCosts, prior: FloatArray,
     rng: np.random.Generator, tails: Sequence[float], groups: npt.ArrayLike | None,
 ) -> DecisionFigure:  # fmt: skip
     """The cost a row by resampling the rows, or the groups of rows that belong together."""
     alarm, miss = row_costs
     paid = np.where((y == 0) & (calls == 1), alarm, 0.0) + np.where((y == 1) & (calls == 0), miss, 0.0)
-    paid = paid * (prior / np.maximum(given, 1e-12))[y]
+    seen = np.bincount(y, minlength=len(prior)) / len(y)  # of a large table the rare classes are all here
+    paid = paid * (prior / np.maximum(seen, 1e-12))[y]
     place = np.arange(len(paid)) if groups is None else np.unique(groups, return_inverse=True)[1]
     sums, sizes = np.bincount(place, weights=paid), np.bincount(place)
     value, n = float(paid.mean()), len(sums)

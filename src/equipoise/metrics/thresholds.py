@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from equipoise._core.checks import FloatArray, check_choice, check_in_range, check_positive
 from equipoise.metrics import _kernels as kernels
-from equipoise.metrics._inputs import check_costs, score_input
+from equipoise.metrics._inputs import check_costs, check_labels, classes_of, positive_class, score_input
 from equipoise.metrics._registry import metric
+from equipoise.metrics.by_class import costs_by_name
 
 OBJECTIVES = ("f_beta", "balanced_accuracy", "g_mean", "precision", "recall", "accuracy", "cost")
 
@@ -212,8 +213,8 @@ def best_threshold(
         Recall weighs ``beta``² times as much as precision in F-beta.
     min_recall, min_precision : float
         Constraints. If no threshold meets them, the error says how near one comes.
-    cost_matrix : array of shape (2, 2), optional
-        For the objective ``"cost"``, which needs it.
+    cost_matrix : array of shape (2, 2), DataFrame or mapping, optional
+        For the objective ``"cost"``, which needs it. A DataFrame or a mapping names the classes.
     pos_label : label, optional
         The positive class; by default the last in sorted order.
     sample_weight : array of shape (samples,), optional
@@ -246,6 +247,10 @@ def best_threshold(
     low_recall = float(check_in_range("min_recall", min_recall, 0, 1))
     low_precision = float(check_in_range("min_precision", min_precision, 0, 1))
     curve = threshold_curve(y_true, y_score, pos_label=pos_label, sample_weight=sample_weight)
+    classes = classes_of(None, ("y_true", check_labels("y_true", y_true)))
+    last = positive_class(classes, pos_label)
+    named = costs_by_name(cost_matrix, [*(c for c in classes.tolist() if c != last), last])
+    cost_matrix = cost_matrix if named is None else named
     values = _objective(curve, objective, beta, cost_matrix)
     enough = curve.recall >= low_recall - 1e-12
     fine = enough & (curve.precision >= low_precision - 1e-12)

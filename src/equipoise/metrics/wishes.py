@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from equipoise._core.checks import FloatArray, check_distribution, check_fraction
+from equipoise._core.checks import FloatArray, check_fraction
 from equipoise.metrics._inputs import check_costs
 
 OBJECTIVES = ("balanced_accuracy", "cost", "recall", "precision", "alerts", "f_beta", "threshold")
@@ -16,7 +16,17 @@ RowCosts = tuple[FloatArray, FloatArray]
 
 
 class UnmetWish(ValueError):
-    """The held-out rows cannot promise what was asked for; the message says what they can promise."""
+    """The held-out rows cannot promise what was asked for; the message says what they can promise.
+
+    Attributes
+    ----------
+    most : float
+        The largest recall or precision that can be promised.
+    """
+
+    def __init__(self, message: str, most: float = 0.0) -> None:
+        super().__init__(message)
+        self.most = most
 
 
 @dataclass(frozen=True)
@@ -207,7 +217,10 @@ class Wish:
                     "positive, or give a full cost table"
                 )
             return np.array([[0.0, float(self.cost["fp"])], [float(self.cost["fn"]), 0.0]])
-        return check_costs(self.cost, n_classes)
+        costs = check_costs(self.cost, n_classes)
+        if n_classes == 2 and costs[0, 1] + costs[1, 0] <= costs.trace():
+            raise ValueError(f"a cost table must charge errors more than what is right, got {costs.tolist()}")
+        return costs
 
     def row_costs(self, columns: Mapping[str, Any], n_rows: int) -> RowCosts | None:
         """Costs of a false alarm and a miss of every row, from the columns that the wish names.
@@ -244,23 +257,6 @@ class Wish:
             else:
                 found.append(np.full(n_rows, float(value)))
         return found[0], found[1]
-
-
-def read_prior(prior: Any, n_classes: int) -> FloatArray:
-    """Class shares from the share of the positive class, or from one share a class.
-
-    >>> read_prior(0.25, 2)
-    array([0.75, 0.25])
-    """
-    shares = np.atleast_1d(np.asarray(prior, dtype=np.float64))
-    if shares.size == 1 and n_classes == 2:
-        if not 0 < shares[0] < 1:
-            hint = f": write {shares[0] / 100:g} for {shares[0]:g}%" if 1 < shares[0] <= 100 else ""
-            raise ValueError(f"prior must lie between 0 and 1, got {shares[0]:g}{hint}")
-        return np.array([1 - shares[0], shares[0]])
-    if shares.size != n_classes:
-        raise ValueError(f"prior must be {n_classes} shares, got {shares.size}")
-    return check_distribution("prior", shares)
 
 
 def _read_cost(cost: Any) -> Mapping[str, float | str] | tuple[tuple[float, ...], ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -30,6 +32,10 @@ class ConvexGenerator(nn.Module):
             nn.LeakyReLU(0.1),
         )
         self.units = nn.ModuleList(nn.Linear(64, len(rows)) for rows in points)
+        self.remember(points)
+
+    def remember(self, points: list[Tensor]) -> None:
+        """Take these points of each class to mix from now on."""
         for code, rows in enumerate(points):
             self.register_buffer(f"points{code}", rows, persistent=False)
 
@@ -50,24 +56,47 @@ class ConvexGenerator(nn.Module):
 
 
 class Players(nn.Module):
-    """GAMO's three players: classifier, conditional discriminator, generator."""
+    """GAMO's three players: classifier, conditional discriminator, generator.
 
-    def __init__(self, points: list[Tensor], width: int = 256) -> None:
+    All play on rows. With ``image_shape`` the rows are features of images, by a convolutional extractor that
+    learns with the classifier; else they are the inputs.
+    """
+
+    def __init__(
+        self, points: list[Tensor], width: int = 256, *, image_shape: Sequence[int] | None = None
+    ) -> None:
         super().__init__()
-        columns, n_classes = points[0].shape[1], len(points)
-        self.n_classes = n_classes
+        n_classes = len(points)
+        self.n_classes, self.extractor = n_classes, None
+        if image_shape is not None:  # no batch statistics: features must be the same in training and after it
+            convolutions = encoder(image_shape, 2 * width, (32, 64), normalize=False)
+            self.extractor = nn.Sequential(convolutions, nn.Tanh())
+            points = [rows.new_zeros(len(rows), 2 * width) for rows in points]
+        columns = points[0].shape[1]
         self.classifier = encoder((columns,), n_classes, (width, width // 2))
         self.discriminator = encoder((columns + n_classes,), 1, (width, width // 2))
         self.generator = ConvexGenerator(points, width=width)
 
-    def judge(self, x: Tensor, codes: Tensor) -> Tensor:
-        told = F.one_hot(codes, self.n_classes).to(x)
-        verdict: Tensor = torch.sigmoid(self.discriminator(torch.cat([x, told], dim=1))).squeeze(1)
+    def seen(self, x: Tensor) -> Tensor:
+        """The rows that are played on."""
+        rows: Tensor = x if self.extractor is None else self.extractor(x)
+        return rows
+
+    @torch.no_grad()
+    def look_again(self, x: Tensor, labels: Tensor) -> None:
+        """Let the generator mix what the extractor now makes of all images."""
+        if self.extractor is not None:
+            rows = torch.cat([self.extractor(part) for part in torch.split(x, 1024)])
+            self.generator.remember([rows[labels == code] for code in range(self.n_classes)])
+
+    def judge(self, rows: Tensor, codes: Tensor) -> Tensor:
+        told = F.one_hot(codes, self.n_classes).to(rows)
+        verdict: Tensor = torch.sigmoid(self.discriminator(torch.cat([rows, told], dim=1))).squeeze(1)
         return verdict
 
-    def classify(self, x: Tensor) -> Tensor:
-        return torch.sigmoid(self.classifier(x))
+    def classify(self, rows: Tensor) -> Tensor:
+        return torch.sigmoid(self.classifier(rows))
 
     def forward(self, x: Tensor) -> Tensor:
-        logits: Tensor = self.classifier(x)
+        logits: Tensor = self.classifier(self.seen(x))
         return logits

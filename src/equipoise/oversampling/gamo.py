@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise._core.checks import FloatArray, IntArray
+from equipoise._core.checks import FloatArray, IntArray, check_choice
 from equipoise.oversampling._neural import NeuralSampler
 
 if TYPE_CHECKING:
@@ -30,12 +32,19 @@ class GAMO(NeuralSampler):
         As in :class:`ProvenanceSampler`.
     image_shape : tuple, optional
         Images are scaled to [−1, 1] and mixed pixel by pixel; None for tables.
+    architecture : {"dense", "convolutional"}
+        What the players see: the pixels, as in the authors' dense program, or features of images by convolutions
+        that learn with the classifier, as in their convolutional one. Rows are mixes of pixels in both.
     width : int
         Of the widest layers.
     epochs, batch_size : int
         Batches of 32 in the paper.
     lr : float
         Of Adam (β₁ = 0.5) for all three.
+    augment : callable, optional
+        ``augment(images, generator)`` on every training batch; for the convolutional architecture.
+    average : float
+        Decay of the moving average of the classifier's weights, with which it is kept. 0 for none.
     on_low_quality : {"warn", "raise", "skip"}
         As in :class:`ProvenanceSampler`.
     random_state : int, generator or None
@@ -53,7 +62,8 @@ class GAMO(NeuralSampler):
 
     Notes
     -----
-    A row's provenance names the five points with the largest weights.
+    A row's provenance names the five points with the largest weights. The authors turn mixes of features into
+    images by another network (GAMO2PIX); here the weights, which belong to rows, mix the rows' pixels.
 
     References
     ----------
@@ -70,21 +80,38 @@ class GAMO(NeuralSampler):
 
     _signed = True
 
+    architecture: str = "dense"
     width: int = 256
     epochs: int = 50
     batch_size: int = 32
     lr: float = 2e-4
+    augment: Callable[..., Any] | None = None
+    average: float = 0.0
 
     def _train(self, inputs: torch.Tensor, targets: torch.Tensor, seed: int) -> None:
         from equipoise.networks.gamo import Players
+        from equipoise.training import ExponentialAverage
         from equipoise.training.generators import GAMOStep
 
-        flat = inputs.flatten(1)
-        points = [flat[targets == code] for code in range(int(targets.max()) + 1)]
-        network = Players(points, self.width)
+        dense = check_choice("architecture", self.architecture, ["dense", "convolutional"]) == "dense"
+        if inputs.ndim == 2 and not dense:
+            raise ValueError("architecture='convolutional' needs images; give image_shape")
+        if self.augment is not None and dense:
+            raise ValueError("augment changes images and needs architecture='convolutional'")
+        rows = inputs.flatten(1) if dense else inputs
+        points = [rows[targets == code].flatten(1) for code in range(int(targets.max()) + 1)]
+        network = Players(points, self.width, image_shape=None if dense else inputs.shape[1:])
         step, size = GAMOStep(targets.bincount(), self.lr), max(2, self.batch_size)
+        callbacks = [ExponentialAverage(self.average, skip=("discriminator", "generator"))]
         self.history_ = self._fit(
-            network, step, (flat, targets), epochs=self.epochs, batch_size=size, seed=seed
+            network,
+            step,
+            (rows, targets),
+            epochs=self.epochs,
+            batch_size=size,
+            seed=seed,
+            augment=copy.deepcopy(self.augment),
+            callbacks=callbacks if self.average else [],
         )
         self.network_ = network
 

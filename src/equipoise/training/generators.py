@@ -84,16 +84,19 @@ class _Game(ABC):
 
     players: tuple[str, ...]
     network: Any
+    run: Run
 
     def __init__(self, lr: float) -> None:
         self.lr = lr
         self._optimizers: dict[str, torch.optim.Optimizer] = {}
 
     def setup(self, run: Run) -> None:
-        self.network, self._autocast = run.network, run.fabric.autocast
+        self.run, self.network, self._autocast = run, run.network, run.fabric.autocast
         for name in self.players:
-            parameters = getattr(self.network, name).parameters()
-            self._optimizers[name] = torch.optim.Adam(parameters, lr=self.lr, betas=(0.5, 0.999))
+            self._optimizers[name] = torch.optim.Adam(self._moved(name), lr=self.lr, betas=(0.5, 0.999))
+
+    def _moved(self, name: str) -> list[torch.nn.Parameter]:
+        return list(getattr(self.network, name).parameters())
 
     def __call__(self, model: Any, optimizer: Any, batch: Batch) -> Outcome:
         with self._autocast():
@@ -121,7 +124,9 @@ class GAMOStep(_Game):
     """Classifier, discriminator and generator in turn, all by squared errors (Mullick et al. 2019, Algorithm 1).
 
     The generator wants its points to be taken for real by the discriminator and for another class by the
-    classifier, so they gather where classes meet, without leaving the hull of their own.
+    classifier, so they gather where classes meet, without leaving the hull of their own. A convolutional extractor
+    moves with the classifier, on real images alone; the points that are mixed are its features at the start of
+    each epoch. (The authors' program lets epochs of the extractor and of the game take turns.)
     """
 
     players = ("classifier", "discriminator", "generator")
@@ -136,12 +141,20 @@ class GAMOStep(_Game):
         codes = torch.multinomial(self.chances, n, replacement=True).to(real.device)
         return generator(torch.randn(n, generator.noise).to(real), codes), codes
 
+    def _moved(self, name: str) -> list[torch.nn.Parameter]:
+        learns_along = name == "classifier" and self.network.extractor is not None
+        return super()._moved(name) + (super()._moved("extractor") if learns_along else [])
+
     def _play(self, x: Tensor, labels: Tensor) -> Outcome:
         players = self.network
+        if self.run.batch == 0:
+            players.look_again(self.run.data.inputs, self.run.data.targets)
+        x = players.seen(x)
         with torch.no_grad():
             fake, codes = self._fakes(x)
         both, wanted = torch.cat([x, fake]), F.one_hot(torch.cat([labels, codes]), players.n_classes).to(x)
         classified = self._update("classifier", F.mse_loss(players.classify(both), wanted))
+        x = x.detach()
         judged = ((players.judge(x, labels) - 1) ** 2).mean() + (players.judge(fake, codes) ** 2).mean()
         judged = self._update("discriminator", judged)
         fake, codes = self._fakes(x)

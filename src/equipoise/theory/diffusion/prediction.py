@@ -25,7 +25,7 @@ from equipoise.theory.diffusion.model import RandomFeatures
 from equipoise.theory.diffusion.times import jackknife
 
 TIMES = np.geomspace(1e-3, 1e5, 240)
-_LIMIT_TIMES = np.geomspace(3e-3, 1e4, 100)
+LIMIT_TIMES = np.geomspace(3e-3, 1e4, 100)
 FEATURES_PER_DIM = 100.0  # P = 10000, N = 100 and M = 500 for Section 4 (Appendix I.2)
 SAMPLES_PER_DIM = 5.0
 DIMENSION = 100
@@ -283,7 +283,7 @@ class _Setup:
         model = RandomFeatures(visited, self.diffusion_time, self.features_per_dim, self.samples_per_dim)
         shares = None if self.visits is None else mixture.weights
         if dimension is None:
-            return model.limit_curves(_LIMIT_TIMES, sample_shares=shares).with_threshold(self.threshold)
+            return model.limit_curves(LIMIT_TIMES, sample_shares=shares).with_threshold(self.threshold)
         found = model.learning_curves(
             dimension,
             TIMES,

@@ -7,7 +7,7 @@ that the choice can be made with open eyes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from equipoise._core.checks import FloatArray, check_choice, check_fraction, che
 from equipoise._core.random import RandomState, draw_seed
 from equipoise._core.solution import Solution, Status
 from equipoise.theory.diffusion.model import RandomFeatures
-from equipoise.theory.diffusion.prediction import TIMES
+from equipoise.theory.diffusion.prediction import LIMIT_TIMES, TIMES
 
 Times = Callable[[FloatArray], FloatArray]
 _Spread = Callable[[FloatArray], float]
@@ -91,7 +91,7 @@ def equalizing_weights(
     model: RandomFeatures,
     quantity: str = "memorization",
     *,
-    dimension: int = 16,
+    dimension: int | None = 16,
     n_instances: int = 2,
     lowest_weight: float = 0.02,
     redraw: bool = False,
@@ -107,8 +107,9 @@ def equalizing_weights(
         The model with its present weights.
     quantity : {"memorization", "generalization"}
         Which times to make equal.
-    dimension : int
-        N of the instances on which the times are computed.
+    dimension : int, optional
+        N of the instances on which the times are computed. None computes the limit of large dimension, which has
+        no randomness and no instances, in seconds for each try.
     n_instances : int
         The number of instances.
     lowest_weight : float
@@ -155,22 +156,21 @@ def equalizing_weights(
     def times(weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         key = tuple(np.round(weights, 12))
         if key not in seen:
-            curves = RandomFeatures(
-                model.mixture.with_weights(weights / weights.sum()),
-                model.diffusion_time,
-                model.features_per_dim,
-                model.samples_per_dim,
-                model.activation,
-            ).learning_curves(
-                dimension,
-                TIMES,
-                n_instances,
-                seed,
-                matrices=matrices,
-                step=None,
-                sample_shares=model.mixture.weights if redraw else None,
-                verbose=False,
-            )
+            trial = replace(model, mixture=model.mixture.with_weights(weights / weights.sum()))
+            shares = model.mixture.weights if redraw else None
+            if dimension is None:
+                curves = trial.limit_curves(LIMIT_TIMES, sample_shares=shares)
+            else:
+                curves = trial.learning_curves(
+                    dimension,
+                    TIMES,
+                    n_instances,
+                    seed,
+                    matrices=matrices,
+                    step=None,
+                    sample_shares=shares,
+                    verbose=False,
+                )
             memorized = curves.with_threshold(threshold).memorization_time
             seen[key] = curves.generalization_time, memorized
         return seen[key]
