@@ -213,3 +213,11 @@ def test_evaluation_gathers_nothing():
         call(loss, *batch(20, 5, seed=9))
         for key, value in loss.state_dict().items():
             torch.testing.assert_close(value, before[key])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_statistics_of_a_large_batch_leave_its_logits_as_they_are(dtype: torch.dtype) -> None:
+    logits, target = torch.randn(700, 100, dtype=dtype), torch.randint(100, (700,))
+    before = logits.clone()
+    ClassStatistics(100).update(logits, target, torch.zeros(700, dtype=dtype))
+    assert torch.equal(logits, before)

@@ -69,7 +69,8 @@ class ClassStatistics:
             if self.pairs:
                 step = len(target) if torch.compiler.is_compiling() else max(_CHUNK // logits.shape[1], 1)
                 for z, y in zip(torch.split(logits, step), torch.split(target, step), strict=True):
-                    difference = z.to(self.count.dtype)  # first: mixed precisions are slow to subtract
+                    # First to one precision: mixed ones are slow to subtract. A copy: the logits are the caller's.
+                    difference = z.to(self.count.dtype, copy=True)
                     difference = torch.sub(difference.gather(1, y[:, None]), difference, out=difference)
                     self.total.index_add_(0, y, difference)
                     self.square.index_add_(0, y, difference.square_())
