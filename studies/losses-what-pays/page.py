@@ -35,16 +35,18 @@ def page(results: pd.DataFrame, spec: Any) -> Sequence[Section]:
 
 
 def _first(table: Table) -> Headline:
-    """How many of the paper's claims hold here, and which do not."""
+    """The first claim, which the study is about; then how many of all hold here, and which."""
+    asked, gain, pairs, _ = table.rows[0]
     settled = [row for row in table.rows if row[3] in ("agrees", "differs")]
     held = sum(row[3] == "agrees" for row in settled)
     named = "".join(
-        f" “{text}” {'holds' if here == 'agrees' else 'does not hold'} ({gain} points of error, {pairs} pairs)."
-        for text, gain, pairs, here in settled
+        f" “{text}” {'holds' if here == 'agrees' else 'does not hold'} ({more} points of error, {n} pairs)."
+        for text, more, n, here in settled
     )
     return Headline(
-        f"Of {len(table.rows)} claims, {held or 'none'} held here, {len(settled) - held or 'none'} did not, and "
-        f"{len(table.rows) - len(settled) or 'none'} cannot be decided with these seeds.{named}"
+        f"“{asked}”: by {gain} points of error here ({pairs} pairs). Of {len(table.rows)} claims, {held or 'none'} "
+        f"held, {len(settled) - held or 'none'} did not, and {len(table.rows) - len(settled) or 'none'} cannot be "
+        f"decided with these seeds.{named}"
     )
 
 
