@@ -47,6 +47,27 @@ def test_rounding_and_gaps_do_not_hide_copies(spoiled):
     assert agreement(groups, truth) > 0.95
 
 
+@pytest.mark.parametrize(
+    ("columns", "noise", "others"),
+    [(10, 0.1, 2), (10, 0.05, 3), (6, 0.05, 2), (20, 0.1, 4), (4, 0.01, 2), (3, 0.01, 1)],
+)
+def test_columns_that_differ_between_copies_do_not_hide_them(columns, noise, others):
+    X, y, truth = copies(150, 8, columns, noise)
+    rng = np.random.default_rng(1)
+    order = rng.permutation(len(y))
+    X = np.c_[rng.normal(size=(len(y), others)), X]
+    groups = find_near_copies(DataTable.from_arrays(X[order], y[order]))
+    assert groups is not None
+    assert agreement(groups, truth[order]) > 0.9
+
+
+def test_copies_in_a_table_of_three_columns_are_found():
+    X, y, truth = copies(150, 8, 3, 0.01)
+    groups = find_near_copies(DataTable.from_arrays(X, y))
+    assert groups is not None
+    assert agreement(groups, truth) > 0.95
+
+
 def test_the_diagnosis_says_it_unless_groups_are_named():
     X, y, patient = copies(150, 8)
     finding = diagnose(X, y, questions=["duplicates"])["duplicates"]

@@ -243,7 +243,19 @@ class Advisor(ClassifierMixin, BaseEstimator):
         seed = draw_seed(self.random_state)
         self._labels = tuple(_plain(label) for label in table.classes)
         self._set_classes(self._labels)
-        told = Teller(self.verbose, budget)
+        with Teller(self.verbose, budget) as told:
+            self._find(table, budget, wish, prior, seed, told)
+        self.fit_seconds_ = clock.monotonic() - budget.started
+        self.table_ = table
+        self.info_: dict[str, Any] = {"target": table.target, "data": table.name, "rows": table.n_rows}
+        if table.image_shape is not None:
+            self.info_["image_shape"] = list(table.image_shape)
+        return self
+
+    def _find(
+        self, table: DataTable, budget: Budget, wish: Wish, prior: FloatArray | None, seed: int, told: Teller
+    ) -> None:
+        """The model and the decision, in the time there is."""
         told("preparing the columns")
         memory = math.inf if table.parts is None else least_memory(self.engine)
         made = prepare(table, _most_compared(table, budget), seed, memory)
@@ -256,13 +268,6 @@ class Advisor(ClassifierMixin, BaseEstimator):
             told("fitting the boosted models to all rows")
             self._deliver(table, made, budget, derive_seed(seed, "prior"))
         self._decide(concluded.wish, prior)
-        self.fit_seconds_ = clock.monotonic() - budget.started
-        self.table_ = table
-        self.info_: dict[str, Any] = {"target": table.target, "data": table.name, "rows": table.n_rows}
-        if table.image_shape is not None:
-            self.info_["image_shape"] = list(table.image_shape)
-        told.close()
-        return self
 
     def _search(
         self, table: DataTable, made: Prepared, budget: Budget, told: Teller

@@ -110,14 +110,18 @@ def search(
         If no treatment gave a model; the message says why for each.
     """
     found = Found(make_folds(0))
-    for treatment in treatments:
+    for number, treatment in enumerate(treatments, 1):
         reason = treatment.applies(context) or (
             "" if treatment.multiclass or rows.n_classes == 2 else "it takes two classes"
         )
         if reason:
             found.left_out[treatment.name] = reason
             continue
-        told(treatment.summary)
+        to_come = len(treatments) - number
+        told(
+            treatment.summary
+            + (f"; {to_come} more treatments to try" if to_come else "; the last one to try")
+        )
         _try(found, treatment, rows, context, budget, run)
         tried(found)
     if not found.bags:

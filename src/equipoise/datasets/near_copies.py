@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,9 @@ _LEAST_EXACT = 0.05  # of the rows must have exact copies
 _LEAST_COLUMNS = 3  # with many different values, for exact copies to be no chance
 _MANY_VALUES = 0.2  # different values for each row
 _LEAST_VALUES = 20  # different values of a column that tells rows apart
+_TRIMMED_TO = (0.75, 0.6)  # of the columns, those in which two rows are nearest
+_NEARER = 0.4  # times the usual difference: a column in which copies are copies
+_MOST_TRIMMED, _MOST_ROWS_TRIMMED, _LEAST_ROWS_TRIMMED = 30_000_000, 300, 50  # differences, rows asked about
 _LEAST_DETAIL = 3.0  # times what it takes to number the rows; few and coarse columns are equal by chance
 
 
@@ -34,7 +38,9 @@ def find_near_copies(table: DataTable, *, random_state: RandomState = 0) -> IntA
 
     A row has near-copies if its nearest neighbors are at least twice as near as the next one. In data that fill a
     space of dimension m this happens by chance with probability 1 / (2^m − 1); copies are reported where it
-    happens three times as often and to a fifth of the rows at least. Only numbers and dates are compared.
+    happens three times as often and to a fifth of the rows at least. Only numbers and dates are compared. In a
+    table of at most 20,000 rows a few columns may differ between copies, as the time of a visit does: columns are
+    looked for in which those rows are near that are nearest by three quarters, or three fifths, of their columns.
 
     Parameters
     ----------
@@ -65,11 +71,16 @@ def find_near_copies(table: DataTable, *, random_state: RandomState = 0) -> IntA
         return None
     rng = as_generator(random_state)
     scaler = ScaledNumbers().fit(X[np.sort(rng.permutation(len(X))[:_MOST_SEARCHED])])
-    radius = _copy_radius(_scaled(scaler, _neighborhood(X, scaler, rng)), rng)
-    if radius is not None:
-        groups = _linked(_scaled(scaler, X), radius, rng)
-        if _share_in_groups(groups) >= _LEAST_SHARE and np.bincount(groups).max() < _LEAST_SHARE * len(X):
-            return groups
+    groups = _groups_of(_scaled(scaler, X), _scaled(scaler, _neighborhood(X, scaler, rng)), rng)
+    for share in _TRIMMED_TO if len(X) <= _MOST_SEARCHED else ():
+        some = _copied_columns(_scaled(scaler, X), share, rng)
+        if some is not None and _detail(X[:, some]) >= _LEAST_DETAIL:
+            Z = _scaled(scaler, X)[:, some]
+            by_some = _groups_of(Z, Z, rng)
+            if by_some is not None:
+                return by_some
+    if groups is not None:
+        return groups
     if _columns_with_many_values(X) < _LEAST_COLUMNS:
         return None
     exact = _exact_copies(X)
@@ -105,6 +116,48 @@ def describe_near_copies(table: DataTable, groups: IntArray) -> str:
     if column is not None:
         return text + f"Column {column!r} tells the groups apart: name it with --group."
     return text + "If a column tells whom a row belongs to, name it with --group."
+
+
+def _groups_of(Z: FloatArray, nearby: FloatArray, rng: np.random.Generator) -> IntArray | None:
+    """Codes of near-copies, from distances among the rows ``nearby``; ``None`` if there are hardly any."""
+    radius = _copy_radius(nearby, rng)
+    if radius is None:
+        return None
+    groups = _linked(Z, radius, rng)
+    enough = _share_in_groups(groups) >= _LEAST_SHARE and np.bincount(groups).max() < _LEAST_SHARE * len(Z)
+    return groups if enough else None
+
+
+def _copied_columns(Z: FloatArray, share: float, rng: np.random.Generator) -> IntArray | None:
+    """Columns in which rows are near that are near-copies by most of their columns; ``None`` for all or too few."""
+    n, d = Z.shape
+    asked = rng.permutation(n)[: min(_MOST_TRIMMED // (n * d), _MOST_ROWS_TRIMMED)]
+    if d <= _LEAST_COLUMNS or len(asked) < _LEAST_ROWS_TRIMMED:
+        return None
+    kept = int(np.ceil(share * d))
+    near, order = np.empty((len(asked), _NEIGHBORS)), np.empty((len(asked), _NEIGHBORS), dtype=np.int64)
+    for i, row in enumerate(asked):
+        squares = np.nan_to_num((Z - Z[row]) ** 2, nan=np.inf)  # what is not known is not near
+        total = np.partition(squares, kept - 1, axis=1)[:, :kept].sum(axis=1)
+        total[row] = np.inf
+        first = np.argpartition(total, _NEIGHBORS)[:_NEIGHBORS]
+        order[i] = first[np.argsort(total[first])]
+        near[i] = np.sqrt(total[order[i]])
+    smallest = 1e-9 * float(np.median(near[:, -1]))
+    if not np.isfinite(near).all() or smallest == 0:
+        return None
+    near = np.maximum(near, smallest)
+    rows, jump = _jumps(near)
+    if not len(rows):
+        return None
+    firsts = np.repeat(asked[rows], jump + 1)
+    seconds = np.concatenate([order[row, : last + 1] for row, last in zip(rows, jump, strict=True)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a column may have no two known values
+        copied = np.nanmedian(np.abs(Z[firsts] - Z[seconds]), axis=0)
+        usual = np.nanmedian(np.abs(Z[asked] - Z[rng.integers(0, n, len(asked))]), axis=0)
+    some = np.flatnonzero(copied < _NEARER * usual)
+    return some if _LEAST_COLUMNS <= len(some) < d else None
 
 
 def _numbers(table: DataTable) -> npt.NDArray[Any]:
@@ -174,15 +227,22 @@ def _copy_radius(Z: FloatArray, rng: np.random.Generator) -> float | None:
     if smallest == 0:
         return None
     distances = np.maximum(distances, smallest)
+    rows, jump = _jumps(distances)
+    if not len(rows):
+        return None
+    inner, outer = distances[rows, jump], distances[rows, jump + 1]
+    return float(np.sqrt(np.median(inner) * np.median(outer)))
+
+
+def _jumps(distances: FloatArray) -> tuple[IntArray, IntArray]:
+    """Rows with near-copies and the place of the farthest of these; none if chance could make as many."""
     near = distances[:, : _NEIGHBORS // 2 + 1]
     ratios = near[:, 1:] / near[:, :-1]
-    jump = ratios.argmax(axis=1)
     rows = np.flatnonzero(ratios.max(axis=1) > GAP)
     by_chance = 1 / max(GAP ** _dimension(distances) - 1, 1e-9)
-    if len(rows) < len(asked) * max(_LEAST_SHARE, 3 * by_chance):
-        return None
-    inner, outer = near[rows, jump[rows]], near[rows, jump[rows] + 1]
-    return float(np.sqrt(np.median(inner) * np.median(outer)))
+    if len(rows) < len(distances) * max(_LEAST_SHARE, 3 * by_chance):
+        rows = rows[:0]
+    return rows, ratios[rows].argmax(axis=1)
 
 
 def _dimension(distances: FloatArray) -> float:

@@ -230,6 +230,47 @@ def _leakage(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> _Rende
     return " ".join(found), []
 
 
+def _drift(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> _Rendered:
+    low, high = v["auc_interval"]
+    told = f"an AUC of {v['auc']:.2f}, {low:.2f} to {high:.2f}, where 0.5 is chance"
+    first, last = v["share_change_interval"]
+    share = (
+        f"{sample.label(sample.rare)} has {v['share_early']:.2%} of the earlier rows and {v['share_late']:.2%} of "
+        f"the later ones (a change of {100 * first:+.2f} to {100 * last:+.2f} points)"
+    )
+    if v["drifts"]:
+        least = 0.35 * abs(v["columns"][0]["auc"] - 0.5)
+        named = "; ".join(_moved(c) for c in v["columns"][:3] if abs(c["auc"] - 0.5) >= least)
+        text = f"Later rows can be told from earlier ones ({told}). What moved most: {named}. "
+    else:
+        text = f"Later rows cannot be told from earlier ones ({told}). "
+    text += f"{share}." if v["share_moves"] else f"{share}, which may be chance."
+    if v["drifts"] or v["share_moves"]:
+        text += " Expect less of new rows than of old ones: judge with --time, and fit again as rows come."
+    names = [f"{part} {i + 1}" for part in ("early", "late") for i in range(len(shown["shares"]) // 2)]
+    shades = [COLORS["majority"]] * (len(names) // 2) + [COLORS["minority"]] * (len(names) // 2)
+    bars = bar(x=names, y=shown["shares"], marker_color=shades, hovertemplate="%{x}: %{y:.2%}<extra></extra>")
+    figure = new_figure(bars, y="share of its rows")
+    figure.update_yaxes(tickformat=".2~%", rangemode="tozero")
+    caption = f"The share of {sample.label(sample.rare)} in ten parts of the rows, in the order of time."
+    return text, [Figure(figure, caption, "Bar chart of the rarest class's share over time.", 260)]
+
+
+def _moved(column: dict[str, Any]) -> str:
+    """A column and how it moved, in words."""
+    name = f"“{column['name'][:60]}”"
+    if column["by_gaps"]:
+        before, after = column["missing"]
+        return f"{name} (missing in {before:.0%}, then in {after:.0%})"
+    if column["kind"] in ("category", "text"):
+        value = plain(column["value"], 24)
+        return f"{name} (“{value}” in {column['early']:.0%}, then in {column['late']:.0%})"
+    if column["kind"] == "date":
+        before, after = (f"{np.datetime64(int(column[half]), 's')}"[:10] for half in ("early", "late"))
+        return f"{name} (median {before}, then {after})"
+    return f"{name} (median {column['early']:.3g}, then {column['late']:.3g})"
+
+
 def _folds(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> _Rendered:
     text = (
         f"With 5 folds each test fold has about {v['per_fold']} of {sample.label(sample.rare)}, so that a recall "

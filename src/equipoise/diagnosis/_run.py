@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-import time
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
+from time import monotonic, perf_counter, process_time
 from types import ModuleType
 from typing import Any, cast
 
@@ -100,6 +100,8 @@ def diagnose(
     y: npt.ArrayLike | None = None,
     *,
     positive: Any = None,
+    groups: npt.ArrayLike | None = None,
+    time: npt.ArrayLike | None = None,
     questions: Iterable[str] | None = None,
     seconds: float = np.inf,
     random_state: RandomState = 0,
@@ -115,8 +117,10 @@ def diagnose(
         The labels; not needed for a table.
     positive : label, optional
         The label to find; with many classes the question becomes "this one or another?".
+    groups, time : array, optional
+        Equal values for rows that belong together, and when each row was seen; a table has its own.
     questions : iterable of str, optional
-        Names out of :func:`question_names`; all by default.
+        Names out of :func:`question_names`; by default all that apply: drift needs the time.
     seconds : float
         Questions that would take longer than this together are left out, the slow ones first, and named.
     random_state : int, generator or None
@@ -145,26 +149,31 @@ def diagnose(
     >>> diagnose(data.X, data.y, questions=["counts"]).findings[0].level
     'warning'
     """
-    table = X if isinstance(X, DataTable) else DataTable.from_arrays(X, cast(Any, y), positive)
+    table = X if isinstance(X, DataTable) else DataTable.from_arrays(X, cast(Any, y), positive, groups, time)
     sample = Sample(table, draw_seed(random_state))
     known = _questions()
-    wanted = list(known) if questions is None else list(questions)
+    if questions is None:
+        wanted = [name for name, module in known.items() if getattr(module, "applies", _always)(sample)]
+    else:
+        wanted = list(questions)
     check_members("questions", wanted, list(known))
     findings = {}
-    started, worked = time.monotonic(), time.process_time()
+    started, worked = monotonic(), process_time()
     # One thread: on samples as small as these, several wait for each other, long on a busy machine.
     with Progress(len(wanted), "diagnosing", verbose) as bar, threadpool_limits(1):
         for name in sorted(wanted, key=lambda name: _usual_seconds(known[name])):
             bar.advance(0, note=name)
-            spent = time.monotonic() - started
-            pace = max(
-                1.0, spent / max(time.process_time() - worked, 0.1)
-            )  # others may want the processor too
+            spent = monotonic() - started
+            pace = max(1.0, spent / max(process_time() - worked, 0.1))  # others may want the processor too
             if spent + pace * _usual_seconds(known[name]) <= seconds:
                 findings[name] = _ask(name, known[name], sample)
             bar.advance()
     left_out = tuple(known[name].QUESTION for name in wanted if name not in findings)
     return Diagnosis(tuple(findings[name] for name in wanted if name in findings), left_out)
+
+
+def _always(sample: Sample) -> bool:
+    return True
 
 
 def _usual_seconds(module: ModuleType) -> float:
@@ -173,7 +182,7 @@ def _usual_seconds(module: ModuleType) -> float:
 
 
 def _ask(name: str, module: ModuleType, sample: Sample) -> Finding:
-    started = time.perf_counter()
+    started = perf_counter()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -181,7 +190,7 @@ def _ask(name: str, module: ModuleType, sample: Sample) -> Finding:
     except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
         text = f"This question could not be answered for these data: {error}"
         return Finding(name, module.QUESTION, text, "note")
-    seconds = round(time.perf_counter() - started, 2)
+    seconds = round(perf_counter() - started, 2)
     text, blocks = render(name, sample, found)
     most = getattr(module, "MOST", None)
     if most is not None and len(sample.y) > most:
