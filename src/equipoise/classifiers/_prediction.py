@@ -49,6 +49,8 @@ class _NetworkClassifier(ClassifierMixin, BaseEstimator):
         """The raw logits for the prior ``"train"``; for another one the log-posterior, up to a constant."""
         inputs = self._inputs(X)
         logits = predict(self.network_, inputs).double().numpy()
+        if not np.isfinite(logits).all():
+            raise ValueError("the network's outputs are not finite: fit again with a lower lr")
         return posterior_scores(
             logits, self.link_, prior, data=self.data_prior_, trained=self.training_prior_
         )

@@ -30,7 +30,7 @@ from equipoise.training import (
     Validation,
     make_fabric,
 )
-from equipoise.training.autoencoder import Plan, train_autoencoder
+from equipoise.training.autoencoder import Plan, check_plan_params, train_autoencoder
 from equipoise.training.checkpoint import run_identity
 from equipoise.training.inputs import unit_preparation
 
@@ -219,6 +219,7 @@ class AutoencoderClassifier(_NetworkClassifier):
         return self
 
     def _plan(self) -> Plan:
+        check_plan_params(self.plan_params)
         return Plan(
             classify=self.classify,
             oversample=self.oversample,

@@ -42,6 +42,10 @@ def check_inputs(estimator: Any, X: Any) -> Any:
     """Inputs of a fitted estimator: arrays that are finite and of the fitted width, or pictures on disk."""
     if isinstance(X, ImageFiles):
         return X
+    check_one_shape("X", X)
+    fitted = getattr(getattr(estimator, "preparation_", None), "sample_shape", ())
+    if len(fitted) > 1 and np.shape(X)[1:] != tuple(fitted):
+        raise ValueError(f"X must have samples of shape {tuple(fitted)}, got {np.shape(X)[1:]}")
     return validate_data(estimator, X, reset=False, allow_nd=True, dtype="numeric")
 
 

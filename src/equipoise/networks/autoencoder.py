@@ -248,9 +248,16 @@ def _image_maps(
 def _check_width(encoder: nn.Module, shape: tuple[int, ...], latent: int) -> None:
     """An encoder of the user's own gives latents of the width that all other parts take."""
     trained = encoder.training
-    with torch.inference_mode():
-        found = tuple(encoder.eval()(torch.zeros(1, *shape)).shape)
+    try:
+        with torch.inference_mode():
+            made = encoder.eval()(torch.zeros(1, *shape))
+    except (RuntimeError, TypeError, ValueError, IndexError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise ValueError(f"the encoder cannot take samples of shape {shape}: {reason}") from error
     encoder.train(trained)
+    if not isinstance(made, Tensor):
+        raise TypeError(f"the encoder must return a tensor, got {type(made).__name__}")
+    found = tuple(made.shape)
     if found != (1, latent):
         raise ValueError(
             f"the encoder must turn a sample into {latent} numbers, got the shape {found[1:]}; "

@@ -254,7 +254,12 @@ def build_network(
         network = copy.deepcopy(module)
         return adapt(network, n_classes, **params) if params or has_head(network) else network
     if callable(module):
-        network = module(shape, n_classes, **params)
+        try:
+            network = module(shape, n_classes, **params)
+        except TypeError as error:
+            raise TypeError(
+                f"module must be a factory that takes {shape}, {n_classes} and module_params: {error}"
+            ) from error
         if not isinstance(network, nn.Module):
             raise TypeError(f"module must make a torch.nn.Module, got {network!r}")
         return adapt(network, n_classes) if has_head(network) else network

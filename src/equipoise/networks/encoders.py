@@ -43,14 +43,21 @@ class _Crop(nn.Module):
         return x[:, :, : self.size[0], : self.size[1]]
 
 
+def check_widths(widths: Sequence[int]) -> None:
+    """At least one layer, each of one unit at least."""
+    if not isinstance(widths, Sequence) or not widths:
+        raise TypeError(f"widths must be whole numbers, one a layer, such as (32, 64), got {widths!r}")
+    for width in widths:
+        check_integer("widths", width, low=1)
+
+
 def encoder(shape: Sequence[int], out: int, widths: Sequence[int], *, normalize: bool = True) -> nn.Module:
     """From samples to vectors of width ``out``: convolutions for (channels, height, width), else dense layers.
 
     >>> encoder((1, 28, 28), 7, (8, 16))(torch.zeros(2, 1, 28, 28)).shape
     torch.Size([2, 7])
     """
-    for width in widths:
-        check_integer("widths", width, low=1)
+    check_widths(widths)
     layers: list[nn.Module] = []
     if len(shape) == 1:
         for fan_in, fan_out in pairwise([shape[0], *widths]):
@@ -103,4 +110,7 @@ class EncoderDecoder(nn.Module):
 def encode(network: nn.Module, inputs: Tensor, block: int = 1024) -> Tensor:
     """Outputs in evaluation mode, block by block."""
     network.eval()
-    return torch.cat([network(part) for part in torch.split(inputs, block)])
+    made = torch.cat([network(part) for part in torch.split(inputs, block)])
+    if not bool(made.isfinite().all()):
+        raise ValueError("the trained network's outputs are not finite; a lower lr may help")
+    return made

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from equipoise._core.checks import check_integer
-from equipoise.networks.encoders import decoder, encoder
+from equipoise.networks.encoders import check_widths, decoder, encoder
 
 
 class GenerativeNetwork(nn.Module):
@@ -50,6 +50,7 @@ class GenerativeNetwork(nn.Module):
         super().__init__()
         self.n_classes, self.latent = n_classes, check_integer("latent", latent, low=1)
         self.clf_weight, self.kl_weight = clf_weight, kl_weight
+        check_widths(widths)
         hidden = 2 * widths[-1]
         self.body = encoder(input_shape, hidden, widths)
         self.posterior = nn.Sequential(

@@ -186,6 +186,12 @@ class ProvenanceSampler(BaseOverSampler):
                 f"{type(self).__name__} needs a dense table, got a sparse one; call X.toarray() if it fits memory"
             )
         check_one_shape("X", X)
+        if np.ndim(X) > 2:
+            shape = np.shape(X)[1:]
+            hint = f" and give image_shape={shape}" if hasattr(self, "image_shape") else ""
+            raise ValueError(
+                f"X must be a table, got samples of shape {shape}; take X.reshape(len(X), -1){hint}"
+            )
         check_classification_targets(y)
         labels, binarized = check_target_type(y, indicate_one_vs_all=True)
         codec = None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise._core.checks import FloatArray, IntArray
+from equipoise._core.checks import FloatArray, IntArray, check_positive
 from equipoise.oversampling._base import ProvenanceSampler
 from equipoise.oversampling.provenance import Synthetic
 
@@ -51,6 +51,10 @@ class NeuralSampler(ProvenanceSampler):
                 members = np.flatnonzero(codes == code)
                 made, parents, weights = self._make(inputs, members, code, count, rng)
                 rows = _within(prepare.invert(made), X, prepare.input_shape)
+                if not np.isfinite(rows).all():
+                    raise ValueError(
+                        f"{type(self).__name__} made values that are not finite; a lower lr may help"
+                    )
                 parts.append(Synthetic(rows, np.full(count, code), parents, weights))
         return Synthetic.concatenate(parts, X.shape[1])
 
@@ -67,7 +71,8 @@ class NeuralSampler(ProvenanceSampler):
 
         from equipoise.training import TensorData, fit
 
-        adam = None if lr is None else torch.optim.Adam(network.parameters(), lr=lr)
+        rate = None if lr is None else float(check_positive("lr", lr))
+        adam = None if rate is None else torch.optim.Adam(network.parameters(), lr=rate)
         settings |= {"fabric": self._fabric(), "verbose": self.verbose}
         run = fit(network, step, TensorData(*data), optimizer=adam, **settings)
         network.cpu().eval()

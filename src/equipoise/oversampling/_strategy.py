@@ -10,6 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from imblearn.utils import check_sampling_strategy
 
+from equipoise._core.checks import check_choice, check_integer
+
+_WORDS = ("auto", "minority", "not minority", "not majority", "all", "theory")
 Strategy: TypeAlias = "str | float | Mapping[Any, int] | Callable[[Any], Mapping[Any, int]]"
 
 
@@ -33,6 +36,10 @@ def resolve_strategy(strategy: Strategy, X: npt.NDArray[Any], y: npt.NDArray[Any
         return _from_ratio(strategy, y)
     if isinstance(strategy, Mapping):
         _refuse_removal(strategy, y)
+    elif isinstance(strategy, str):
+        check_choice("sampling_strategy", strategy, _WORDS)
+    elif not callable(strategy):
+        raise TypeError(f"sampling_strategy must be a word, a ratio, a dict or a function, got {strategy!r}")
     return dict(check_sampling_strategy(strategy, y, "over-sampling"))
 
 
@@ -59,8 +66,9 @@ def _refuse_removal(strategy: Mapping[Any, int], y: npt.NDArray[Any]) -> None:
     classes, counts = np.unique(y, return_counts=True)
     for label, count in zip(classes, counts, strict=True):
         wanted = strategy.get(label, count)
+        check_integer(f"sampling_strategy of class {label}", wanted)
         if wanted < count:
             raise ValueError(
-                f"sampling_strategy asks for {wanted} rows of class {label!r}, which has {count} already; "
+                f"sampling_strategy asks for {wanted} rows of class {label}, which has {count} already; "
                 "over-sampling never removes rows"
             )

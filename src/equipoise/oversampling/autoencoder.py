@@ -101,7 +101,7 @@ class AutoencoderOversampler(NeuralSampler):
     def _train(self, inputs: torch.Tensor, targets: torch.Tensor, seed: int) -> None:
         from equipoise.networks import Autoencoder
         from equipoise.training import Checkpoint, ExponentialAverage, LearningRate, TensorData
-        from equipoise.training.autoencoder import Plan, train_autoencoder
+        from equipoise.training.autoencoder import Plan, check_plan_params, train_autoencoder
         from equipoise.training.checkpoint import run_identity
 
         settings: dict[str, Any] = {
@@ -110,6 +110,7 @@ class AutoencoderOversampler(NeuralSampler):
             "mae_weight": 1.0,
             "decoder_rate": 0.5,
         }
+        check_plan_params(self.plan_params)
         settings |= self.plan_params or {}
         network = Autoencoder(
             tuple(inputs.shape[1:]),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise._core.checks import FloatArray, IntArray
+from equipoise._core.checks import FloatArray, IntArray, check_integer
 from equipoise.oversampling._neural import NeuralSampler
 
 if TYPE_CHECKING:
@@ -85,8 +85,9 @@ class BAGAN(NeuralSampler):
         from equipoise.networks.encoders import EncoderDecoder, encode
         from equipoise.training.generators import BAGANStep, ReconstructionStep
 
+        size = check_integer("batch_size", self.batch_size, low=1)
         pair = EncoderDecoder(tuple(inputs.shape[1:]), self.latent, self.widths, "tanh")
-        data, settings = (inputs, targets), {"batch_size": max(2, self.batch_size), "seed": seed}
+        data, settings = (inputs, targets), {"batch_size": max(2, size), "seed": seed}
         first = self._fit(
             pair, ReconstructionStep(), data, lr=self.pretrain_lr, epochs=self.pretrain_epochs, **settings
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise._core.checks import FloatArray, IntArray, check_choice
+from equipoise._core.checks import FloatArray, IntArray, check_choice, check_integer
 from equipoise.oversampling._neural import NeuralSampler
 
 if TYPE_CHECKING:
@@ -100,8 +100,10 @@ class GAMO(NeuralSampler):
             raise ValueError("augment changes images and needs architecture='convolutional'")
         rows = inputs.flatten(1) if dense else inputs
         points = [rows[targets == code].flatten(1) for code in range(int(targets.max()) + 1)]
-        network = Players(points, self.width, image_shape=None if dense else inputs.shape[1:])
-        step, size = GAMOStep(targets.bincount(), self.lr), max(2, self.batch_size)
+        width = check_integer("width", self.width, low=2)
+        network = Players(points, width, image_shape=None if dense else inputs.shape[1:])
+        step = GAMOStep(targets.bincount(), self.lr)
+        size = max(2, check_integer("batch_size", self.batch_size, low=1))
         callbacks = [ExponentialAverage(self.average, skip=("discriminator", "generator"))]
         self.history_ = self._fit(
             network,

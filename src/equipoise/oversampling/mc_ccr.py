@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
-from equipoise._core.checks import FloatArray, IntArray, check_choice, check_positive
+from equipoise._core.checks import FloatArray, IntArray, check_choice, check_number, check_positive
 from equipoise.oversampling._base import ProvenanceSampler
 from equipoise.oversampling._multiclass import draw_opponents, from_large_to_small, unit_range
 from equipoise.oversampling.provenance import Synthetic
@@ -73,6 +73,8 @@ class MCCCR(ProvenanceSampler):
         self, X: FloatArray, codes: IntArray, wanted: dict[int, int], rng: np.random.Generator
     ) -> Synthetic:
         check_positive("energy", self.energy)
+        if check_number("p", self.p) < 1:
+            raise ValueError(f"p must be 1 at least, since smaller ones give no distance, got {self.p}")
         check_choice("cleaning", self.cleaning, ["translate", "remove", "ignore"])
         check_choice("selection", self.selection, ["proportional", "random"])
         low, width = unit_range(X)

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from equipoise._core.checks import check_choice, check_in_range, check_integer, check_positive
+from equipoise._core.checks import (
+    check_choice,
+    check_in_range,
+    check_integer,
+    check_members,
+    check_positive,
+    check_type,
+)
 from equipoise.networks.autoencoder import Autoencoder
 from equipoise.training.augment import AdaptiveAugmentation
 from equipoise.training.data import Batch, TensorData
@@ -123,6 +130,14 @@ class Plan:
         check_positive("lr", self.lr)
         if not self.classify and not self.decode:
             raise ValueError("nothing is left to train the encoder by: classify and decode are both off")
+
+
+def check_plan_params(params: Any) -> None:
+    """A dict of settings that a plan has, or None."""
+    if params is not None:
+        check_members(
+            "plan_params", check_type("plan_params", params, dict), [one.name for one in fields(Plan)]
+        )
 
 
 def rotations(groups: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from equipoise._core.checks import check_positive
 from equipoise.training.data import Batch
 from equipoise.training.steps import Outcome
 
@@ -87,7 +88,7 @@ class _Game(ABC):
     run: Run
 
     def __init__(self, lr: float) -> None:
-        self.lr = lr
+        self.lr = float(check_positive("lr", lr))
         self._optimizers: dict[str, torch.optim.Optimizer] = {}
 
     def setup(self, run: Run) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -36,6 +37,13 @@ def _mean_and_spread(values: npt.NDArray[Any], axes: tuple[int, ...]) -> tuple[F
     return mean, np.sqrt(np.average(squares, axis=0, weights=rows))
 
 
+def _as_shape(image_shape: Any) -> tuple[int, ...]:
+    sizes = tuple(image_shape) if isinstance(image_shape, Sequence | np.ndarray) else ()
+    if not sizes or not all(isinstance(size, numbers.Integral) and size > 0 for size in sizes):
+        raise ValueError(f"image_shape must be positive whole numbers such as (28, 28), got {image_shape!r}")
+    return tuple(int(size) for size in sizes)
+
+
 @dataclass(frozen=True)
 class Preparation:
     """How inputs become tensors: their layout, and a mean and a scale for each column or channel.
@@ -61,7 +69,7 @@ class Preparation:
         """
         X = _sampled(X)
         sample_shape = tuple(X.shape[1:])
-        shape = sample_shape if image_shape is None else tuple(int(size) for size in image_shape)
+        shape = sample_shape if image_shape is None else _as_shape(image_shape)
         if math.prod(shape) != math.prod(sample_shape):
             raise ValueError(f"image_shape {shape} does not fit samples of shape {sample_shape}")
         if len(shape) not in (1, 2, 3):
@@ -74,7 +82,12 @@ class Preparation:
         layout = cls(sample_shape, shape, channels_last, np.zeros(0), np.ones(0))
         arranged = layout._arrange(X)
         axes = (0, *range(2, arranged.ndim))
-        mean, scale = _mean_and_spread(arranged, axes)
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean, scale = _mean_and_spread(arranged, axes)
+        if not (np.isfinite(mean).all() and np.isfinite(scale).all()):
+            raise ValueError(
+                f"X has values whose squares overflow (up to {np.abs(X).max():.2g}); scale its columns down"
+            )
         # A column that is constant up to rounding carries nothing; dividing by its spread would blow it up.
         flat = scale <= 10 * np.finfo(np.float64).eps * np.maximum(np.abs(mean), 1e-300)
         return cls(sample_shape, shape, channels_last, mean, np.where(flat, 1.0, scale))

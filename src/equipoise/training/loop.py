@@ -215,6 +215,8 @@ def fit(
     """
     check_type("model", model, nn.Module)
     check_type("data", data, TensorData)
+    if augment is not None and not callable(augment):
+        raise TypeError(f"augment must be a function of inputs and a generator, got {augment!r}")
     fabric = make_fabric() if fabric is None else fabric
     run = Run(
         model,
