@@ -89,7 +89,7 @@ def check_no_file(target: Path) -> None:
 
 
 def check_writable(folder: PathLike) -> None:
-    """Try to write into ``folder``, before long work whose result is to go there; what had to be made is removed."""
+    """Try to write into ``folder``, before long work with a result; what had to be made for it is removed."""
     path = Path(folder)
     absent = [place for place in (path, *path.parents) if not place.exists()]
     try:

@@ -76,7 +76,7 @@ def test_from_data_counts_are_repeats():
         (
             np.where(np.arange(40)[:, None] < 20, 1.1, np.arange(40)[:, None]),
             np.repeat([0, 1], 20),
-            "0 of y does not vary",
+            "class 0 of y does not vary",
         ),
         (np.eye(3), [0, 0, 1], "at least 2 samples"),
         (np.eye(3), [0, 1], "same length"),

@@ -241,7 +241,9 @@ class ClassMixture:
         n_features = data.shape[1]
         variances = (squares / n_features - (means**2).mean(axis=1)) * mass / (mass - 1)
         if (variances <= _ROUNDING * squares / n_features).any():
-            raise ValueError(f"class {names[variances.argmin()]!r} of y does not vary: its variance is 0")
+            raise ValueError(
+                f"class {names.tolist()[variances.argmin()]!r} of y does not vary: its variance is 0"
+            )
         gram = means @ means.T / n_features - np.diag(variances / mass)
         values, vectors = np.linalg.eigh(gram)
         gram = (vectors * np.maximum(values, 0.0)) @ vectors.T
