@@ -83,11 +83,11 @@ def _quality(looks: list[Look], model: DDPM, real: Labeled, judged: int) -> list
 
     Each needs the same number of samples; a class with fewer at a look has none of the three.
     """
-    network = model.monitor_.assign.network
+    judge: Any = model.monitor_.assign
 
     @torch.inference_mode()
     def features(images: Tensor) -> npt.NDArray[Any]:
-        return np.asarray(network.features(images))
+        return np.asarray(judge.network.features(images))
 
     scaled = torch.tensor((real[0] - model.mean_) / model.scale_, dtype=torch.float32)
     known = features(scaled)

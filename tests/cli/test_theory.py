@@ -70,3 +70,10 @@ def test_figures_of_effective_numbers_are_drawn(number, tmp_path):
 def test_every_study_of_a_figure_exists(model):
     for name in {text.split()[0] for text in studies(model).values()}:
         assert name in spec_names()
+
+
+def test_a_refused_figure_leaves_no_folder(tmp_path, capsys):
+    out = tmp_path / "figures"
+    assert main(["theory", "diffusion", "--figure", "3", "--set", "dimension=0", "--out", str(out)]) == 2
+    assert "dimension must be at least 2" in capsys.readouterr().err
+    assert not out.exists()

@@ -10,6 +10,7 @@ from equipoise.theory.diffusion import predict_order
 
 QUICK = ["--dimension", "12", "--instances", "2", "--bootstrap", "3"]
 EVIL = "<script>alert(1)</script>"
+VARIED = np.random.default_rng(0).normal(size=(20, 8, 8))
 
 
 def images(names=("calm", "wild"), n=60):
@@ -46,8 +47,16 @@ def test_a_table_is_given_an_order(tmp_path, capsys):
     ("X", "y", "extra", "message"),
     [
         (np.ones((20, 8, 8)), np.repeat([0, 1], 10), [], "does not vary"),
-        (np.random.default_rng(0).normal(size=(20, 8, 8)), np.zeros(20), [], "at least two classes"),
-        (np.random.default_rng(0).normal(size=(20, 8, 8)), np.r_[0, np.ones(19)], [], "at least 2 samples"),
+        (VARIED, np.zeros(20), [], "at least two classes"),
+        (VARIED, np.r_[0, np.ones(19)], [], "0' has 1"),
+        (VARIED, np.repeat([0, 1], [15, 5]), [], "a class needs at least 8 samples"),
+        (VARIED, np.repeat([0, np.nan], 10), [], "labels that are not finite"),
+        (
+            np.where(np.arange(20)[:, None, None] < 10, 1.1, VARIED),
+            np.repeat([0, 1], 10),
+            [],
+            "does not vary",
+        ),
         (np.full((20, 8, 8), np.nan), np.repeat([0, 1], 10), [], "finite"),
         (*images(), ["--pairs", "calm"], "--pairs must be"),
         (*images(), ["--pairs", "calm:odd"], "unknown"),
@@ -55,10 +64,10 @@ def test_a_table_is_given_an_order(tmp_path, capsys):
 )
 def test_bad_data_end_in_a_sentence(tmp_path, capsys, X, y, extra, message):
     np.savez(tmp_path / "data.npz", X=X, y=y)
-    out = tmp_path / "page.html"
+    out = tmp_path / "pages" / "page.html"
     assert main(["diffusion", "predict", str(tmp_path / "data.npz"), *QUICK, *extra, "--out", str(out)]) == 2
     assert message in capsys.readouterr().err
-    assert not out.exists()
+    assert not out.parent.exists(), "nothing is written, nor a folder for it made"
 
 
 def test_the_page_escapes_names():

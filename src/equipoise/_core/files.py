@@ -89,9 +89,16 @@ def check_no_file(target: Path) -> None:
 
 
 def check_writable(folder: PathLike) -> None:
-    """Make ``folder`` if need be and try to write into it, before long work whose result is to go there."""
-    with _temporary(Path(folder) / "file", folder=False):
-        pass
+    """Try to write into ``folder``, before long work with a result; what had to be made for it is removed."""
+    path = Path(folder)
+    absent = [place for place in (path, *path.parents) if not place.exists()]
+    try:
+        with _temporary(path / "file", folder=False):
+            pass
+    finally:
+        for place in absent:
+            with contextlib.suppress(OSError):  # never made, or somebody else's by now
+                place.rmdir()
 
 
 def recover(folder: PathLike) -> None:

@@ -269,6 +269,8 @@ def _read_arrays(source: Path, labels: PathLike | None) -> LabeledImages:
         raise ValueError(f"{where} has {len(images):,} images and {len(named):,} labels")
     if len(images) == 0:
         raise ValueError(f"{where} holds no images")
+    if named.dtype.kind == "f" and not np.isfinite(named).all():
+        raise ValueError(f"{where} holds labels that are not finite numbers")
     values, codes = np.unique(named, return_inverse=True)
     return LabeledImages(
         images,

@@ -73,6 +73,11 @@ def test_from_data_counts_are_repeats():
     [
         (np.zeros(3), [0, 0, 1], "samples and features"),
         (np.ones((4, 2)), [0, 0, 1, 1], "does not vary"),
+        (
+            np.where(np.arange(40)[:, None] < 20, 1.1, np.arange(40)[:, None]),
+            np.repeat([0, 1], 20),
+            "class 0 of y does not vary",
+        ),
         (np.eye(3), [0, 0, 1], "at least 2 samples"),
         (np.eye(3), [0, 1], "same length"),
         (np.full((4, 2), np.nan), [0, 0, 1, 1], "X must be finite"),

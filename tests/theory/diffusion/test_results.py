@@ -104,6 +104,17 @@ def test_equalizing_memorization_and_its_cost():
     np.testing.assert_allclose(times, value.memorization_after)
 
 
+@pytest.mark.slow
+def test_the_prescription_of_the_limit_is_that_of_large_instances():
+    mix = ClassMixture([0.5, 0.5], [0.5, 0.4], np.eye(2))
+    model = RandomFeatures(mix, diffusion_time=0.01, features_per_dim=20, samples_per_dim=10)
+    limit = equalizing_weights(model, "memorization", dimension=None)
+    assert limit.converged
+    assert limit.value.gain[1] < 1.02 < limit.value.gain[0]
+    drawn = equalizing_weights(model, "memorization", dimension=48, random_state=0)
+    assert limit.value.weights[0] == pytest.approx(drawn.value.weights[0], abs=0.05)
+
+
 def test_drawing_and_composing_are_prescribed_in_opposite_directions():
     """Of the class that is memorized first one needs more samples, or fewer visits to each."""
     model = small_model()

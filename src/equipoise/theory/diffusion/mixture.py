@@ -20,6 +20,7 @@ from equipoise._core.checks import (
 )
 
 _PSD_TOLERANCE = 1e-8
+_ROUNDING = 1e-13  # a variance of less than this share of the mean square is none
 
 
 def unit_scale(X: npt.ArrayLike) -> FloatArray:
@@ -239,8 +240,10 @@ class ClassMixture:
         squares = onehot @ np.einsum("ij,ij->i", data, data) / mass
         n_features = data.shape[1]
         variances = (squares / n_features - (means**2).mean(axis=1)) * mass / (mass - 1)
-        if (variances <= 0).any():
-            raise ValueError(f"class {names[variances.argmin()]!r} of y does not vary: its variance is 0")
+        if (variances <= _ROUNDING * squares / n_features).any():
+            raise ValueError(
+                f"class {names.tolist()[variances.argmin()]!r} of y does not vary: its variance is 0"
+            )
         gram = means @ means.T / n_features - np.diag(variances / mass)
         values, vectors = np.linalg.eigh(gram)
         gram = (vectors * np.maximum(values, 0.0)) @ vectors.T

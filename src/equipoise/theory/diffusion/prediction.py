@@ -31,6 +31,7 @@ SAMPLES_PER_DIM = 5.0
 DIMENSION = 100
 DIFFUSION_TIME = 0.01
 THRESHOLD = 1.2  # a test error 20 % above the initial one, as in Fig 6
+FEWEST = 8  # samples of a class, of which a centroid and a variance are known well enough to say anything
 _BOOTSTRAP_DIMENSION = 16
 
 
@@ -216,7 +217,7 @@ def predict_order(
     Raises
     ------
     ValueError
-        If a class has fewer than two samples or does not vary, or if a pair names an unknown class.
+        If a class has fewer than eight samples or does not vary, or if a pair names an unknown class.
 
     References
     ----------
@@ -234,6 +235,7 @@ def predict_order(
     confidence = float(check_fraction("confidence", confidence))
     check_positive("threshold", threshold)
     seed = draw_seed(random_state)
+    _check_counts(y)
     mixture = ClassMixture.from_data(X, y, preprocess=preprocess)
     if mixture.n_classes < 2:
         raise ValueError(f"y must have at least two classes for an order, got only {mixture.classes[0]!r}")
@@ -262,6 +264,15 @@ def predict_order(
     return PredictedOrder(
         mixture, times[0, 0], times[1:, 0], times[0, 1], times[1:, 1], wanted, gap[0], gap[1], gap[2]
     )
+
+
+def _check_counts(y: npt.ArrayLike) -> None:
+    names, counts = np.unique(np.asarray(y), return_counts=True)
+    if len(counts) and counts.min() < FEWEST:
+        few = ", ".join(
+            f"{name!r} has {n}" for name, n in zip(names.tolist(), counts, strict=True) if n < FEWEST
+        )
+        raise ValueError(f"a class needs at least {FEWEST} samples for its time to be predicted: {few}")
 
 
 @dataclass(frozen=True)
