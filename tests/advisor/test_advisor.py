@@ -325,6 +325,22 @@ def test_labels_of_any_dtype_come_back_as_they_are_and_gaps_are_said(data, dtype
         model.fit(X, y)
 
 
+def test_durations_are_numbers_and_columns_may_have_any_names(data, tmp_path):
+    X, y = data
+    frame = pd.DataFrame(X[:, :2], columns=pd.MultiIndex.from_product([["x"], ["a", "b"]]))
+    frame[("x", "wait")] = pd.to_timedelta(3600 * (1 + y), "s")
+    frame.iloc[3, 2] = pd.NaT
+    model = Advisor(**{**FAST, "treatments": ["lightgbm"]}).fit(frame, y)
+    assert [column.kind for column in model.schema_.columns] == ["number"] * 3
+    assert model.score(frame.iloc[:, ::-1], y) > 0.99  # the wait says it all
+    loaded = load(model.save(tmp_path / "model"))
+    np.testing.assert_array_equal(loaded.predict(frame), model.predict(frame))
+    with pytest.raises(ValueError, match="a loaded model has no table to report on"):
+        loaded.report(tmp_path / "out")
+    with pytest.raises(ValueError, match="must hold a date or a number in every row, got nan in row 1"):
+        model.fit(frame, y, time=np.r_[np.nan, np.arange(1, len(y))])
+
+
 def test_costs_by_row(data):
     X, y = data
     frame = pd.DataFrame(X, columns=[f"c{i}" for i in range(8)])

@@ -172,6 +172,31 @@ def test_bad_costs(tmp_path, capsys, cost):
     assert "cost" in capsys.readouterr().err
 
 
+def test_costs_and_priors_of_the_command_follow_the_names(out, capsys):
+    """A table in another order, names with a cost each, and numbers over the sorted classes are one decision."""
+    model = equipoise.load(out / "out" / "model")
+    low, high = model.classes_.tolist()
+    assert {low, high} == {"well", EVIL}
+    costs = {"well": 3.0, EVIL: 40.0}
+    pd.DataFrame({"true": [high, low], low: [costs[high], 0], high: [0, costs[low]]}).to_csv(
+        out / "costs.csv", index=False
+    )
+    ways = (
+        f"well=3,{EVIL}=40", str(out / "costs.csv"), f"0,{costs[low]};{costs[high]},0", "fp=3,fn=40",
+    )  # fmt: skip
+    for way in ways:
+        args = ["retune", str(out / "out" / "model"), "--cost", way, "--prior", f"{EVIL}=0.3"]
+        assert main([*args, "--out", str(out / "named"), "--json"]) == 0
+        made = json.loads(capsys.readouterr().out)
+        assert made["threshold"] == pytest.approx(3 / 43)
+        assert dict(zip(made["classes"], made["prior"], strict=True)) == pytest.approx(
+            {"well": 0.7, EVIL: 0.3}
+        )
+    (out / "costs.csv").write_text(f"true,{low},{high}\n{low},0,1\n{low},1,0\n")
+    assert main(["retune", str(out / "out" / "model"), "--cost", str(out / "costs.csv")]) == 2
+    assert "one row for each true label" in capsys.readouterr().err
+
+
 def test_predictions_and_a_new_decision_as_json(out, capsys):
     model = out / "out" / "model"
     table(12, seed=1).drop(columns="health").to_csv(out / "few.csv", index=False)

@@ -445,8 +445,15 @@ class Advisor(ClassifierMixin, BaseEstimator):
         -------
         dict of str to Path
             The paths that were written: ``"html"``, ``"md"``, ``"json"`` and ``"model"``.
+
+        Raises
+        ------
+        ValueError
+            If the model was loaded: its folder holds no table.
         """
         check_is_fitted(self, "stack_")
+        if not hasattr(self, "table_"):
+            raise ValueError("a loaded model has no table to report on: call report where it was fitted")
         from equipoise.advisor.writing import write_fitted
 
         return write_fitted(self, self.table_, out)

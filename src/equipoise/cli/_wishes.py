@@ -93,6 +93,8 @@ def _read_costs(path: Path) -> Any:
 
     frame = read_frame(path)
     names = [str(name) for name in frame.iloc[:, 0]]
+    if len(set(names)) < len(names):
+        raise ValueError(f"{path} must have one row for each true label, got {', '.join(names)}")
     try:
         cells = frame.iloc[:, 1:].astype(float)
     except ValueError:

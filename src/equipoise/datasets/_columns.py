@@ -71,7 +71,7 @@ def column_of(name: str, values: pd.Series[Any]) -> Column:
     """What the column is, judged by its dtype and, for texts, by what most of them look like."""
     if pd.api.types.is_datetime64_any_dtype(values.dtype):
         kind, form = "date", ""
-    elif pd.api.types.is_numeric_dtype(values.dtype) or _all_booleans(values):
+    elif pd.api.types.is_numeric_dtype(values.dtype) or _is_duration(values) or _all_booleans(values):
         kind, form = "number", ""
     else:
         kind, form = _kind_of_text(_as_text(values.dropna()))
@@ -89,6 +89,10 @@ def convert_column(column: Column, values: pd.Series[Any]) -> Any:
                 f"column {column.name!r} must hold {column.kind}s, got {values[wrong].iloc[0]!r}"
             )
     return converted
+
+
+def _is_duration(values: pd.Series[Any]) -> bool:
+    return bool(pd.api.types.is_timedelta64_dtype(values.dtype))
 
 
 def _looks_like_id(name: str) -> bool:
@@ -151,6 +155,8 @@ def _names_rows(name: str, present: pd.Series[Any]) -> bool:
 
 def convert_values(column: Column, values: pd.Series[Any]) -> tuple[Any, list[str]]:
     """Floats or texts, and sentences about what could not be read."""
+    if _is_duration(values) and column.kind == "number":
+        return values.dt.total_seconds().to_numpy(dtype=np.float64), []
     if column.kind in ("category", "text"):
         text = _as_text(values).str.strip()
         return text.where(values.notna(), MISSING).astype(object), []

@@ -102,7 +102,7 @@ class Schema:
         """
         if not isinstance(rows, pd.DataFrame):
             return self._convert_array(rows)
-        named = rows.rename(columns=str)
+        named = rows.set_axis([str(name) for name in rows.columns], axis=1)
         refuse_duplicates(list(named.columns))
         missing = [name for name in self.names if name not in named.columns]
         if missing:

@@ -451,7 +451,9 @@ def number_in_every_row(
     bad = ~np.isfinite(np.asarray(numbers, dtype=np.float64))
     if bad.any():
         place = int(bad.argmax())
+        shown = values.iloc[place]
+        shown = shown.item() if isinstance(shown, np.generic) else shown
         raise ValueError(
-            f"column {column!r} must hold {what} in every row, got {values.iloc[place]!r} in row {place + 1:,}"
+            f"column {column!r} must hold {what} in every row, got {shown!r} in row {place + 1:,}"
         )
     return np.asarray(numbers, dtype=np.float64)

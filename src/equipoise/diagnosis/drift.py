@@ -128,7 +128,7 @@ def _columns(sample: Sample, rows: IntArray, late: np.ndarray) -> list[dict[str,
         values = pd.Series(part[name].to_numpy() if isinstance(part, pd.DataFrame) else part[:, place])
         known = values.notna() if kind in ("number", "date") else values != MISSING
         halves = (values[known & ~late], values[known & late])
-        told = {
+        told: dict[str, Any] = {
             "name": name,
             "kind": kind,
             "missing": [float((~known)[~late].mean()), float((~known)[late].mean())],
