@@ -18,7 +18,7 @@ from equipoise.losses import get_loss
 WIDTH = 64
 LIMITS = {
     (4096, 1000): {
-        "vs": 1.7, "logit_adjusted": 1.5, "ldam": 1.5, "class_balanced": 1.5, "focal": 1.5, "nenum": 2.5,
+        "vs": 1.7, "logit_adjusted": 1.5, "ldam": 1.5, "class_balanced": 1.5, "focal": 1.5, "nenum": 3.0,
         "kps": 2.0, "lpl": 2.9,
     },
     (128, 10): {

@@ -67,13 +67,20 @@ class ClassStatistics:
             self.count.index_add_(0, target, torch.ones_like(probability))
             self.probability.index_add_(0, target, probability)
             if self.pairs:
-                step = len(target) if torch.compiler.is_compiling() else max(_CHUNK // logits.shape[1], 1)
-                for z, y in zip(torch.split(logits, step), torch.split(target, step), strict=True):
-                    # First to one precision: mixed ones are slow to subtract. A copy: the logits are the caller's.
-                    difference = z.to(self.count.dtype, copy=True)
-                    difference = torch.sub(difference.gather(1, y[:, None]), difference, out=difference)
-                    self.total.index_add_(0, y, difference)
-                    self.square.index_add_(0, y, difference.square_())
+                self._add_pairs(logits, target)
+
+    def _add_pairs(self, logits: Tensor, target: Tensor) -> None:
+        """Class by class where classes repeat, so that a row of the sums is written while it is in the cache."""
+        step = len(target) if torch.compiler.is_compiling() else max(_CHUNK // logits.shape[1], 1)
+        order = torch.argsort(target, stable=True) if len(target) > self.n_classes else None
+        for start in range(0, len(target), step):
+            rows = slice(start, start + step) if order is None else order[start : start + step]
+            y = target[rows]
+            # First to one precision: mixed ones are slow to subtract. A copy: the logits are the caller's.
+            difference = logits[rows].to(self.count.dtype, copy=True)
+            difference = torch.sub(difference.gather(1, y[:, None]), difference, out=difference)
+            self.total.index_add_(0, y, difference)
+            self.square.index_add_(0, y, difference.square_())
 
     @torch.no_grad()
     def synchronize(self) -> None:
