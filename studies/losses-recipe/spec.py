@@ -41,7 +41,10 @@ LOSSES: dict[str, dict[str, Any]] = {
 TODAY: tuple[str, Factors] = ("LDAM-DRW", ("sgd", *PLAIN))
 """What ``NeuralClassifier(recipe="equipoise")`` was when the study began."""
 
-TRAINING: dict[str, str] = {}
+TRAINING: dict[str, str] = {
+    **dict.fromkeys(LOSSES, "adamw"),
+    **{"CB-focal": "sgd", "VS": "sgd"},
+}
 """What the first round of trials chose for each loss; ``choosing.py`` prints it from the store."""
 
 CHOSEN: dict[str, Factors] = {}
