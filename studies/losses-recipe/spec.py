@@ -47,7 +47,25 @@ TRAINING: dict[str, str] = {
 }
 """What the first round of trials chose for each loss; ``choosing.py`` prints it from the store."""
 
-CHOSEN: dict[str, Factors] = {}
+CHOSEN: dict[str, Factors] = {
+    "LA": ("adamw", False, 0.0),
+    "LA + DS": ("adamw", True, 0.0),
+    "LDAM-DRW": ("adamw", False, 0.0),
+    "Combined": ("adamw", True, 0.0),
+    "CB-CE": ("adamw", True, 0.0),
+    "LPL": ("adamw", True, 0.0),
+    "CB-focal": ("sgd", True, 0.0),
+    "KPS": ("adamw", False, 0.0),
+    "NENum": ("adamw", True, 0.0),
+    "ISDA": ("adamw", True, 0.0),
+    "focal": ("adamw", True, 0.0),
+    "center": ("adamw", True, 0.0),
+    "CE": ("adamw", True, 0.0),
+    "VS": ("sgd", True, 0.2),
+    "large margin": ("adamw", False, 0.0),
+    "DisturbLabel": ("adamw", True, 0.0),
+    "Lq": ("adamw", True, 0.2),
+}
 """What both rounds chose for each loss, the best one first; the page checks it against the trials themselves."""
 
 FINALISTS = 5
