@@ -43,7 +43,8 @@ TODAY: tuple[str, Factors] = ("LDAM-DRW", ("sgd", *PLAIN))
 
 TRAINING: dict[str, str] = {
     **dict.fromkeys(LOSSES, "adamw"),
-    **{"CB-focal": "sgd", "VS": "sgd"},
+    "CB-focal": "sgd",
+    "VS": "sgd",
 }
 """What the first round of trials chose for each loss; ``choosing.py`` prints it from the store."""
 
