@@ -236,7 +236,7 @@ def _drift(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> _Rendere
     first, last = v["share_change_interval"]
     share = (
         f"{sample.label(sample.rare)} has {v['share_early']:.2%} of the earlier rows and {v['share_late']:.2%} of "
-        f"the later ones (a change of {100 * first:+.2f} to {100 * last:+.2f} points)"
+        f"the later ones (a change of {100 * first:+.2f} to {100 * last:+.2f} points, 97.5% sure)"
     )
     if v["drifts"]:
         least = 0.35 * abs(v["columns"][0]["auc"] - 0.5)

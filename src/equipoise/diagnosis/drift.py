@@ -19,6 +19,7 @@ MOST = 6000
 _BLOCKS = 5  # of either half, in the order of time
 _LEAST_ROWS = 100
 _NAMED = 5
+_SURE_OF_SHARES = 0.975  # both tests together are then wrong about one table without drift in twenty, at most
 _CLEAR = 0.55  # an AUC above this for sure is worth a warning
 
 
@@ -53,7 +54,7 @@ def ask(sample: Sample) -> Answer:
     Rows that are near in time may be alike without any drift. Each fold therefore leaves out one block of the
     earlier half and the one that lies as far into the later half, and the interval is over the folds, which share
     training rows (Nadeau & Bengio 2003). The shares of the rarest class are compared over the blocks by
-    Welch's test. Either alone raises a false alarm in at most one table of forty.
+    Welch's test. Either alone is wrong about one table without drift in forty, nominally.
     """
     if sample.table.time is None:
         raise ValueError("it needs the time of each row: name a column with --time")
@@ -102,7 +103,7 @@ def _told_apart(X: FloatArray, blocks: IntArray, seed: int) -> tuple[float, floa
 
 
 def _rare_shares(sample: Sample, rng: np.random.Generator) -> tuple[FloatArray, float, float, float]:
-    """The share of the rarest class in each block of time, and by how much it changed, with its 95 % interval."""
+    """The share of the rarest class in each block of time, and by how much it changed, with its 97.5 % interval."""
     assert sample.table.time is not None
     blocks = time_blocks(sample.table.time, rng)
     seen = np.bincount(sample.y, minlength=len(sample.counts))
@@ -114,7 +115,7 @@ def _rare_shares(sample: Sample, rng: np.random.Generator) -> tuple[FloatArray, 
     error = np.sqrt(early.var(ddof=1) / _BLOCKS + late.var(ddof=1) / _BLOCKS)
     if error == 0:
         return shares, change, change, change
-    interval = stats.ttest_ind(late, early, equal_var=False).confidence_interval(0.95)
+    interval = stats.ttest_ind(late, early, equal_var=False).confidence_interval(_SURE_OF_SHARES)
     return shares, change, float(interval.low), float(interval.high)
 
 
