@@ -374,6 +374,7 @@ def test_bad_input_gets_a_sentence(sampler, spoil, error, message):
 
 
 @EACH
+@pytest.mark.filterwarnings("ignore::equipoise.oversampling.LowQualityWarning")
 def test_one_sample_class_and_constant_columns_work(sampler):
     X, y = blobs((30, 1))
     X[:, 1] = 4.0
