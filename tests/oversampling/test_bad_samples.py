@@ -18,7 +18,6 @@ from equipoise.oversampling import (
     LowQualityError,
     LowQualityWarning,
 )
-from equipoise.oversampling.gate import assess
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(40, 4)), np.repeat([0, 1, 2], [25, 12, 3])
@@ -47,14 +46,6 @@ def test_a_class_of_one_row_is_told(sampler):
     with pytest.raises(LowQualityError, match="one real row"):
         sampler.set_params(on_low_quality="raise").fit_resample(X, y)
     sampler.set_params(on_low_quality="warn")
-
-
-def test_copies_of_a_class_of_few_rows_are_told():
-    real = RNG.normal(size=(5, 3))
-    copied = assess(real, np.repeat(real, 4, axis=0), "c", RNG)
-    assert copied.reason == "100% of the rows are near copies of real ones"
-    assert np.isnan(copied.density), "too few to tell"
-    assert assess(real, RNG.normal(size=(20, 3)), "c", RNG).reason == ""
 
 
 @EACH_SAMPLER

@@ -141,6 +141,7 @@ def test_ccr_radius_is_where_the_energy_ends():
     assert _radii(distance, 1.0) == pytest.approx([0.3 + 0.5 / 3, 1.0, 0.25])
 
 
+@pytest.mark.filterwarnings("ignore:.*one real row")
 def test_ccr_pushes_to_the_border_and_fills_inside():
     X = np.array([[0.0, 0.0], [0.05, 0.0], [1.0, 1.0], [0.9, 1.0], [1.0, 0.9]])
     y = np.array([1, 0, 0, 0, 0])
@@ -152,6 +153,7 @@ def test_ccr_pushes_to_the_border_and_fills_inside():
     assert sampler.provenance_.moved[:5].tolist() == [False, True, False, False, False]
 
 
+@pytest.mark.filterwarnings("ignore:.*one real row")
 def test_ccr_leaves_out_what_lies_in_its_spheres():
     X = np.array([[0.0, 0.0], [0.05, 0.0], [1.0, 1.0], [0.9, 1.0], [1.0, 0.9]])
     y = np.array([1, 0, 0, 0, 0])
@@ -227,6 +229,7 @@ def test_what_was_made_for_one_class_opposes_the_next(sampler, monkeypatch):
     assert seen == [([0], [120, 40, 15]), ([0, 1], [120, 120, 15])]
 
 
+@pytest.mark.filterwarnings("ignore:.*one real row")
 def test_ccr_pushes_out_points_that_coincide_with_a_rare_one():
     X = np.array([[0.0, 0.0]] * 4 + [[1.0, 1.0]] * 3 + [[0.0, 0.0]])
     y = np.array([0] * 7 + [1])
@@ -374,6 +377,7 @@ def test_bad_input_gets_a_sentence(sampler, spoil, error, message):
 
 
 @EACH
+@pytest.mark.filterwarnings("ignore::equipoise.oversampling.LowQualityWarning")
 def test_one_sample_class_and_constant_columns_work(sampler):
     X, y = blobs((30, 1))
     X[:, 1] = 4.0

@@ -143,13 +143,13 @@ def rare_digits():
 
 
 def convolutional(**more):
-    settings = {"width": 32, "epochs": 12, "batch_size": 16, "lr": 0.002, "random_state": 0}
-    return GAMO(architecture="convolutional", image_shape=(8, 8), **settings, **more)
+    settings = {"width": 32, "epochs": 3, "batch_size": 16, "lr": 0.002, "random_state": 0} | more
+    return GAMO(architecture="convolutional", image_shape=(8, 8), **settings)
 
 
 def test_convolutional_gamo_classifies_images_and_mixes_their_pixels():
     X, y = rare_digits()
-    sampler = convolutional(augment=RandomAffine(shift=0.1))
+    sampler = convolutional(augment=RandomAffine(shift=0.1), epochs=40)
     X_new, y_new = sampler.fit_resample(X, y)
     made = sampler.provenance_
     rarest = np.flatnonzero(y_new[made.synthetic] == 2)

@@ -65,24 +65,18 @@ def expected_coverage(n_real: int, n_synthetic: int, k: int = _K_NEIGHBORS) -> f
 
 
 def assess(real: FloatArray, made: FloatArray, label: Any, rng: np.random.Generator) -> ClassQuality:
-    """Measure one class, on at most 2,000 rows of each kind, in units of the real rows' spread.
-
-    Of a class of few rows only copies can be told.
-    """
-    counts, nan = (len(real), len(made)), float("nan")
-    if counts[0] == 1:
-        alone = "it has one real row, which cannot tell how others would be"
+    """Measure one class, on at most 2,000 rows of each kind, in units of the real rows' spread."""
+    counts = len(real), len(made)
+    nan = float("nan")
+    if counts[0] < _SMALLEST_CLASS or counts[1] < _SMALLEST_CLASS:
+        alone = "it has one real row, which cannot tell how others would be" if counts[0] == 1 else ""
         return ClassQuality(label, *counts, nan, nan, nan, nan, nan, alone)
-    if counts[1] < _SMALLEST_CLASS:
-        return ClassQuality(label, *counts, nan, nan, nan, nan, nan, "")
     spread = real.std(axis=0)
     scale = np.where(spread > 0, spread, 1.0)
     real, made = (_at_most(rows, _LARGEST_SAMPLE, rng) / scale for rows in (real, made))
-    dense = covered = relative = nan
-    if counts[0] >= _SMALLEST_CLASS:
-        covered = float(coverage(real, made, k=_K_NEIGHBORS))
-        dense = float(density(real, made, k=_K_NEIGHBORS))
-        relative = covered / expected_coverage(len(real), len(made))
+    covered = float(coverage(real, made, k=_K_NEIGHBORS))
+    dense = float(density(real, made, k=_K_NEIGHBORS))
+    relative = covered / expected_coverage(len(real), len(made))
     search = NearestNeighbors(n_neighbors=1).fit(real)
     unit = (
         float(np.median(search.kneighbors()[0])) or 1.0

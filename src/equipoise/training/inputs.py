@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -39,7 +38,7 @@ def _mean_and_spread(values: npt.NDArray[Any], axes: tuple[int, ...]) -> tuple[F
 
 def _as_shape(image_shape: Any) -> tuple[int, ...]:
     sizes = tuple(image_shape) if isinstance(image_shape, Sequence | np.ndarray) else ()
-    if not sizes or not all(isinstance(size, numbers.Integral) and size > 0 for size in sizes):
+    if not sizes or not all(isinstance(size, (int, np.integer)) and size > 0 for size in sizes):
         raise ValueError(f"image_shape must be positive whole numbers such as (28, 28), got {image_shape!r}")
     return tuple(int(size) for size in sizes)
 
