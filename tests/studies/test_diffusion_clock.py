@@ -159,6 +159,17 @@ def test_a_page_of_the_pairs_of_cifar_alone():
     assert titles == ["What came out", "CIFAR-10 (Figs 21 and 22)"]
 
 
+def test_pairs_in_which_nothing_was_memorized_have_a_page():
+    frame = made_up()
+    color = frame["dataset"] == "cifar10"
+    frame = frame.astype({name: object for name in frame if name.startswith(("log_gap", "time_"))})
+    frame.loc[color, [name for name in frame if name.startswith(("log_gap", "time_"))]] = None
+    assert found(frame)["cifar"].verdict == "cannot tell"
+    text = Report("Clock", page(frame, SPEC)).to_markdown()
+    assert "cannot tell: automobile" in text
+    assert "nan" not in text.lower()
+
+
 def test_an_earlier_run_sets_the_shares():
     shares = study.evened(table([0, 0, 1], [0, 1, 1]), np.array([0.5, 0.5]))
     assert shares[0] / shares[1] == pytest.approx(10)
