@@ -34,7 +34,7 @@ def made_up(shift=1.0):
     """Gaps that grow with the variance and fall with the share, as in the paper; theory agrees."""
     rng = np.random.default_rng(0)
     rows = []
-    for cell in SPEC.cells():
+    for cell in study.cells(cifar=("automobile", "truck")):
         spread = SPREAD.get(cell["partner"], 0.6)
         gap = shift * (3 * (spread - 0.25) - (cell["share"] - 0.5)) + 0.02 * rng.normal()
         gap *= {"plain": 1.0, "equalized": 0.5, "measured": 0.1}[cell["method"]]
@@ -86,7 +86,7 @@ def test_a_prefix_of_the_cells_is_useful():
     assert first["partner"].nunique() == 9
     assert (cells[27:81].groupby(["partner", "share"])["seed"].nunique() == 3).all()
     assert set(cells["method"]) == set(study.METHODS)
-    assert set(cells["dataset"]) == {"fashion-mnist", "cifar10"}
+    assert len(cells) == 93
 
 
 def test_times_gaps_and_bounds():
