@@ -262,7 +262,7 @@ def cells(
     fold_by: int = 2,
     **settings: Any,
 ) -> Iterator[Settings]:
-    """The balanced pairs with all seeds, then the other shares, the interventions, and pairs of CIFAR-10 if asked."""
+    """The balanced pairs with all seeds, then the other shares, interventions, and pairs of CIFAR-10 if asked."""
     plan = [
         (partner, share, "plain", seed)
         for which in (shares[:1], shares[1:])
@@ -348,7 +348,7 @@ SPEC = Spec(
     },
     differs=(
         "24 images a pair at 14×14 pixels (means of 2×2), folded into 7×7 with four channels, instead of 8000 "
-        "at 28×28; CIFAR-10 is left out: of 24 images with Automobile and Deer, at 16×16 pixels and at 8×8, none had "
+        "at 28×28; CIFAR-10 is left out: of 24 images of Automobile and Deer, at 16×16 pixels and 8×8, none had "
         "been copied after 2000 and 1200 steps. A U-Net with 16 and 32 "
         "channels and up to 2000 steps of 64 images at a rate of 4e-3, instead of 64 to 256 channels and 4 "
         "million steps at 1e-4. With so few images memorization comes within a minute on one core, and a run ends "
