@@ -37,7 +37,7 @@ STUDIES = {
     "6": "diffusion-pairs (the theory's side; diffusion-clock for the network's)",
     **{str(number): "diffusion-clock (at a small size)" for number in range(11, 21)},
     "21": "diffusion-clock (right; the class variances on the left, of any data: equipoise diffusion predict DATA)",
-    "22": "diffusion-clock (two pairs of CIFAR-10 at a small size)",
+    "22": "diffusion-clock (CIFAR-10 at the size paper only: few images were not memorized)",
     "23": "diffusion-clock (its table of thresholds)",
     "24": "diffusion-pairs",
 }  # figures of experiments
