@@ -18,10 +18,17 @@ RowCosts = tuple[FloatArray, FloatArray]
 class UnmetWish(ValueError):
     """The held-out rows cannot promise what was asked for; the message says what they can promise.
 
+    Parameters
+    ----------
+    message : str
+        The sentence that says so.
+    most : float
+        The largest recall or precision that can be promised.
+
     Attributes
     ----------
     most : float
-        The largest recall or precision that can be promised.
+        The same.
     """
 
     def __init__(self, message: str, most: float = 0.0) -> None:
