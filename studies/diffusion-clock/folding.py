@@ -22,6 +22,7 @@ def fold(images: npt.NDArray[Any], by: int) -> npt.NDArray[Any]:
 def unfold(images: npt.NDArray[Any], by: int) -> npt.NDArray[Any]:
     """The way back from :func:`fold`.
 
+    >>> import numpy as np
     >>> x = np.arange(144).reshape(2, 2, 6, 6)
     >>> bool((unfold(fold(x, 3), 3) == x).all())
     True

@@ -81,7 +81,8 @@ def test_mean_of_the_generalization_bulk():
     n = 50
     values = np.linalg.eigvalsh(equivalent_matrix(CENTERED, draw(CENTERED, n, 1)))
     upper = values[-n:]
-    sp = CENTERED.spectrum(np.linspace(*CENTERED.edges().generalization, 2001))
+    within = np.linspace(*CENTERED.edges().generalization, 2001)[1:-1]  # at an edge two solutions meet
+    sp = CENTERED.spectrum(within)
     mean = np.trapezoid(sp.density * sp.grid, sp.grid) / np.trapezoid(sp.density, sp.grid)
     assert upper.mean() == pytest.approx(mean, rel=0.02)
 

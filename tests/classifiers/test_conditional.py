@@ -279,7 +279,7 @@ def test_outside_the_range_warns_and_still_answers(fitted):
             "precision must lie between 0 and 1",
         ),
         (lambda clf, X, y: clf.tune(X, y, prior=1.2), "prior must lie between 0 and 1"),
-        (lambda clf, X, y: clf.tune(X, y, prior=[0.5, 0.3, 0.2]), "each of 2 classes, got 3"),
+        (lambda clf, X, y: clf.tune(X, y, prior=[0.5, 0.3, 0.2]), "prior must be 2 shares, got 3"),
         (lambda clf, X, y: clf.tune(X, y, recall=0.9, alerts=0.1), "one wish, got recall and alerts"),
         (lambda clf, X, y: clf.tune(X, y, pos_label=7), "pos_label must be one of"),
         (lambda clf, X, y: clf.tune(X, y + 1), "the class 2, which was not trained on"),

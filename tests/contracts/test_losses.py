@@ -16,6 +16,11 @@ from loss_cases import NAMES, batch, call, counts_of, make
 DETACHED = {"nenum", "lpl"}
 
 
+WARNED = pytest.mark.filterwarnings(
+    "ignore:.*Loss wants logits:UserWarning"
+)  # of LDAM and KPS: more than s·cos
+
+
 @pytest.fixture(params=NAMES)
 def name(request):
     return request.param
@@ -27,6 +32,7 @@ def test_every_loss_is_exported_and_documented(name):
     assert ">>>" in cls.__doc__
 
 
+@WARNED
 @pytest.mark.parametrize("n_classes", [1, 2, 7])
 def test_finite_with_extreme_logits(name, n_classes):
     loss = make(name, n_classes)
@@ -41,6 +47,7 @@ def test_finite_with_extreme_logits(name, n_classes):
     assert float(value.detach()) == pytest.approx(float(exact), rel=1e-5, abs=1e-4)
 
 
+@WARNED
 @pytest.mark.parametrize("sign", [1, -1])
 def test_the_hardest_sample_is_not_free(name, sign):
     """At a margin of −2·10⁴ every loss but the bounded one is of that order, and its gradient does not

@@ -84,7 +84,7 @@ def test_the_further_questions_are_answered_on_draws_of_their_own():
     assert beside["NENum−"] == "+3.00 ± 0.00, worse"
     assert beside["NENum"] == "+0.00 ± 0.00, cannot tell"
     assert beside["CB-CE"] == ""
-    above = {tuple(row[:2]): row[3] for row in taus.blocks[0].rows}
+    above = {tuple(row[:2]): row[3] for row in taus.blocks[1].rows}
     assert len(above) == 9
     assert above["4", "1"] == "+3.00 ± 0.00"
     assert above["1", "4"] == "+0.00 ± 0.00"
