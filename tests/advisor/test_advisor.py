@@ -19,6 +19,8 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import equipoise
 from equipoise.advisor import Advisor, compare, load
+from equipoise.advisor.bags import Bag, FoldModel
+from equipoise.advisor.page import build_report
 from equipoise.advisor.splits import make_folds
 from equipoise.advisor.treatments import Context, advised_treatments
 from equipoise.metrics import UnmetWish, Wish, binomial_interval, choose_decision, expected_cost
@@ -84,6 +86,48 @@ def test_judged_is_delivered(data):
     proba = advisor.predict_proba(X[2000:])[:, 1]
     np.testing.assert_array_equal(advisor.predict(X[2000:]), (proba >= 1 / 21).astype(int))
     assert abs(proba.mean() - y[2000:].mean()) < 0.02
+
+
+class Sure:
+    """Answers every row alike."""
+
+    classes_ = np.array([0, 1])
+
+    def __init__(self, positive):
+        self.positive = positive
+
+    def predict_proba(self, X):
+        return np.tile([1 - self.positive, self.positive], (len(X), 1))
+
+
+def test_a_bag_answers_with_the_mean_probability_of_its_models():
+    """What is delivered is on average what was judged, of rows with one held-out model or with one a repeat."""
+    prior, treatment, X = np.array([0.9, 0.1]), advised_treatments(["logistic"])[0], np.zeros((2, 3))
+
+    def bag(*positive):
+        models = [FoldModel(Sure(p), "linear", prior, prior) for p in positive]
+        return Bag("a", treatment, {}, models, models[0].log_proba(X), 0.0)
+
+    both = bag(0.05, 0.4).joined(bag(0.3, 0.01)).joined(bag(0.1, 0.2))
+    assert np.exp(bag(0.05, 0.4).log_proba({"linear": X}))[:, 1] == pytest.approx([0.225, 0.225])
+    assert np.exp(both.log_proba({"linear": X}))[:, 1] == pytest.approx([1.06 / 6] * 2)
+    assert np.exp(both.held_out)[:, 1] == pytest.approx([0.15, 0.15])
+
+
+def test_with_many_classes_the_best_constant_call_stands_in_the_table():
+    rng = np.random.default_rng(0)
+    y = rng.choice(["ill", "so so", "well"], 200, p=[0.2, 0.3, 0.5])
+    X = rng.normal(size=(200, 2)) + np.c_[y == "ill", y == "well"]
+    cost = {"ill": {"so so": 1, "well": 90}, "so so": {"ill": 1, "well": 5}, "well": {"ill": 1, "so so": 1}}
+    advisor = Advisor(cost=cost, treatments=["logistic"], trials=0).fit(X, y)
+    last = advisor.leaderboard_.loc["always-same"]
+    assert last["treatment"] == "always call “ill”"
+    assert last["cost"] == pytest.approx(np.mean(y != "ill"))
+    told = build_report(advisor, advisor.table_, None).to_markdown()
+    assert f"A case costs {advisor.operating_point_.figures['cost'].value:.3g} on average" in told
+    assert f"to always call “ill” costs {last['cost']:.3g}" in told
+    plain = Advisor(treatments=["logistic"], trials=0).fit(X, y).leaderboard_
+    assert plain["treatment"]["always-same"] == "always call “well”"
 
 
 def test_cost_beats_both_constant_answers(fitted):

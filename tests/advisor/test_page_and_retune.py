@@ -96,6 +96,16 @@ def test_the_page_starts_with_what_the_model_does(browser, fitted, rows, tmp_pat
         check(page, model, rows, capsys)
 
 
+def test_retune_calls_classes_by_their_labels(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    y = np.repeat(["ill", "so so", "well"], 40)
+    X = rng.normal(size=(120, 2)) + np.c_[y == "ill", y == "well"]
+    model = Advisor(treatments=["logistic"], trials=0).fit(X, y).save(tmp_path / "model")
+    assert main(["retune", str(model), "--cost", "ill=9,so so=2,well=1"]) == 0
+    said = capsys.readouterr().out
+    assert all(f"recall of {label} " in said for label in ("ill", "so so", "well"))
+
+
 def test_a_fit_with_a_wish_and_a_retuned_model_have_the_same_figures(fitted, rows):
     for wish in WISHES.values():
         own = Advisor(treatments=["logistic"], trials=0, **wish).fit(*rows)

@@ -131,18 +131,27 @@ class Bag:
     repeats: int = 1
 
     def log_proba(self, views: Mapping[str, FloatArray]) -> FloatArray:
-        """The mean of the models' log probabilities, normalized."""
+        """The log of the mean of the models' probabilities.
+
+        A mean of logs would be lower than what the models were judged at: where a class is rare, models that differ
+        cancel in the log odds and its mean probability falls below its share.
+        """
         X = views[self.treatment.view]
-        return log_softmax(np.mean([model.log_proba(X) for model in self.models], axis=0), axis=1)
+        return _log_mean(np.stack([model.log_proba(X) for model in self.models]))
 
     def joined(self, other: Bag) -> Bag:
         """The bag with the models of another repeat of the same treatment and settings."""
         total = self.repeats + other.repeats
-        held_out = (self.held_out * self.repeats + other.held_out * other.repeats) / total
+        held_out = _log_mean(np.stack([self.held_out, other.held_out]), [self.repeats, other.repeats])
         return Bag(
             self.name, self.treatment, self.settings, self.models + other.models,
-            log_softmax(held_out, axis=1), self.seconds + other.seconds, total,
+            held_out, self.seconds + other.seconds, total,
         )  # fmt: skip
+
+
+def _log_mean(log_proba: FloatArray, weight: Sequence[int] | None = None) -> FloatArray:
+    """The log of the mean over the first axis of what these are the logs of, its classes summing to one."""
+    return log_softmax(np.log(np.average(np.exp(log_proba), axis=0, weights=weight)), axis=1)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from equipoise.advisor.ensemble import Stack, fit_stack, held_out_stack, keep_us
 from equipoise.advisor.search import TOO_SHORT, Found
 from equipoise.advisor.splits import Fold
 from equipoise.advisor.treatments import Context, all_treatments
-from equipoise.advisor.verdict import ENSEMBLE, HeldOut, Verdict, make_leaderboard
+from equipoise.advisor.verdict import ENSEMBLE, SAME, HeldOut, Verdict, best_constant, make_leaderboard
 from equipoise.datasets import DataTable
 from equipoise.metrics import UnmetWish, Wish
 
@@ -62,6 +62,7 @@ def conclude(table: DataTable, rows: Rows, found: Found, wish: Wish, prior: Floa
     members = np.stack([bag.held_out[judged] for bag in bags.values()])
     predictions = {name: held_out_stack(members[i : i + 1], y, block, weight) for i, name in enumerate(names)}
     labels = {name: _label(bag) for name, bag in bags.items()}
+    labels[SAME] = f"always call {table.label(best_constant(wish, held.data_prior if prior is None else prior))}"
     simplicity = {name: bag.treatment.simplicity + bag.repeats - 1 for name, bag in bags.items()}
     kept = keep_useful(names, members, y, weight)
     stack = fit_stack(members[kept], y, weight)

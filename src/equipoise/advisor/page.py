@@ -15,7 +15,7 @@ from equipoise.advisor._reasons_section import reasons_section
 from equipoise.advisor.model import versions
 from equipoise.advisor.reasons import Reasons
 from equipoise.advisor.search import TOO_SHORT
-from equipoise.advisor.verdict import ALWAYS, ENSEMBLE, NEVER
+from equipoise.advisor.verdict import ALWAYS, ENSEMBLE, NEVER, SAME
 from equipoise.datasets import DataTable
 from equipoise.diagnosis import Diagnosis
 from equipoise.metrics import DecisionFigure, Wish, reliability_curve
@@ -49,6 +49,7 @@ NAMES = {
 WEIGHT = "weight in the ensemble"
 _MOST_IN_MATRIX = 30
 _CONSTANT = {NEVER: "never raise an alert", ALWAYS: "always raise an alert"}
+_PLAIN = (*_CONSTANT, SAME)
 
 
 def build_report(
@@ -176,7 +177,14 @@ def _will_do(advisor: Advisor, table: DataTable) -> str:
     figures = _known_figures(advisor)
     if "recall" not in figures:
         value = figures["balanced_accuracy"]
-        return f"Of each class {value.value:.0%} are called right on average ({value.low:.0%} to {value.high:.0%})."
+        text = (
+            f"Of each class {value.value:.0%} are called right on average "
+            f"({value.low:.0%} to {value.high:.0%})."
+        )
+        if "cost" in figures:
+            text += f" A case costs {figures['cost'].value:.3g} on average; to {_label(advisor, SAME)} costs "
+            text += f"{_constant_cost(advisor):.3g}."
+        return text
     text = "It raised no alert on rows that were not trained on, so do not expect it to find anything."
     if "precision" in figures:
         text = (
@@ -317,13 +325,13 @@ def _treatments(advisor: Advisor) -> Section:
     rows, stacked = [], ENSEMBLE in board.index
     for name, row in board.iterrows():
         cells = [_two_errors(row, m) for m in metrics]
-        fitted = name not in (ENSEMBLE, *_CONSTANT)
+        fitted = name not in (ENSEMBLE, *_PLAIN)
         own = [row["seconds"], *([row["weight"]] if stacked else [])]
         rows.append([_label(advisor, str(name)), *cells, *(own if fitted else [None] * len(own))])
     columns = ["Treatment", *(NAMES[m] for m in metrics), "seconds", *([WEIGHT] if stacked else [])]
     formats = {NAMES[m]: ".3f" for m in metrics} | {"seconds": ".1f", WEIGHT: ".2f"}
     emphasis = [list(board.index).index(verdict.recommended)]
-    shown = [n for n in board.index if n not in _CONSTANT]
+    shown = [n for n in board.index if n not in _PLAIN]
     ranking = [(_label(advisor, n), _two_errors(board.loc[n], verdict.metric)) for n in shown]
     text = (
         "Every treatment was fitted on the same folds and judged on rows that it did not see, with probabilities "

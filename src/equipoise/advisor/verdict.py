@@ -17,6 +17,7 @@ from equipoise.metrics.wishes import RowCosts
 
 ENSEMBLE = "ensemble"
 ALWAYS, NEVER = "always-positive", "never-positive"
+SAME = "always-same"  # with many classes: the one class that is best called always
 _SMALLER_IS_BETTER = frozenset({"cost", "brier", "log_loss"})
 _TIE = 5e-4  # a difference of the deciding figure that nobody would pay for
 _LEVEL = 1.01  # a tie has level probabilities too: the log loss is at most so many times the best one's
@@ -147,13 +148,13 @@ def make_leaderboard(
     unmet: dict[str, UnmetWish] = {}
     records, by_fold = [], {}
     blocks = [np.flatnonzero(rows.block == b) for b in np.unique(rows.block)]
-    constant = _constant_answers(rows) if len(rows.data_prior) == 2 else {}
-    for name, proba in {**predictions, **constant}.items():
+    shares = rows.data_prior if prior is None else prior
+    constant = {NEVER: 0, ALWAYS: 1} if len(shares) == 2 else {SAME: best_constant(wish, shares)}
+    unmoved = np.tile(rows.data_prior, (len(rows.y), 1))
+    for name, proba in {**predictions, **dict.fromkeys(constant, unmoved)}.items():
         if name in constant:
-            calls = np.full(len(rows.y), int(name == ALWAYS))
-            decision = Decision.at_threshold(
-                float(name == NEVER), rows.data_prior if prior is None else prior, wish
-            )
+            calls = np.full(len(rows.y), constant[name])
+            decision = Decision(1 - np.eye(len(shares)), shares, wish)
         else:
             try:
                 decision, calls = rows.calls(proba, wish, prior)
@@ -181,9 +182,10 @@ def make_leaderboard(
     return pd.concat([real, board.loc[list(constant)]]), verdict
 
 
-def _constant_answers(rows: HeldOut) -> dict[str, FloatArray]:
-    share = np.tile(rows.data_prior, (len(rows.y), 1))
-    return {NEVER: share, ALWAYS: share}
+def best_constant(wish: Wish, prior: FloatArray) -> int:
+    """The class that costs least if every row is called so; without costs by class the commonest."""
+    costs = wish.cost_table(len(prior))
+    return int((prior @ (1 - np.eye(len(prior)) if costs is None else costs)).argmin())
 
 
 def _judge(

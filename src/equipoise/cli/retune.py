@@ -60,7 +60,8 @@ def run(args: argparse.Namespace) -> int:
     shares = ", ".join(f"{share:.4g} of {label}" for label, share in named)
     lines.append(f"At class shares {shares}, on rows that were not trained on:")
     for name, value in point.figures.items():
-        label = name.replace("_", " ")
+        code = name.removeprefix("recall of class ")
+        label = f"recall of {model._labels[int(code)]}" if code != name else name.replace("_", " ")
         lines.append(
             f"  {label:18s} {value.value:.3f}  ({value.low:.3f} to {value.high:.3f} in a fresh batch)"
         )

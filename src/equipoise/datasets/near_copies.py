@@ -27,8 +27,10 @@ _LEAST_EXACT = 0.05  # of the rows must have exact copies
 _LEAST_COLUMNS = 3  # with many different values, for exact copies to be no chance
 _MANY_VALUES = 0.2  # different values for each row
 _LEAST_VALUES = 20  # different values of a column that tells rows apart
-_TRIMMED_TO = (0.75, 0.6)  # of the columns, those in which two rows are nearest
-_NEARER = 0.4  # times the usual difference: a column in which copies are copies
+_TRIMMED_TO = (0.75, 0.6, 0.4, 0.25)  # of the columns, those in which two rows are nearest
+_NEARER = 0.2  # times the usual difference: two rows are alike in a column
+_NEAREST = 3  # rows around each one that may be its copies
+_SELDOM = 0.7  # times as often: columns in which such rows are less often alike are no part of the copy
 _MOST_TRIMMED, _MOST_ROWS_TRIMMED, _LEAST_ROWS_TRIMMED = 30_000_000, 300, 50  # differences, rows asked about
 _LEAST_DETAIL = 3.0  # times what it takes to number the rows; few and coarse columns are equal by chance
 
@@ -124,6 +126,8 @@ def _groups_of(Z: FloatArray, nearby: FloatArray, rng: np.random.Generator) -> I
     if radius is None:
         return None
     groups = _linked(Z, radius, rng)
+    if np.bincount(groups).max() >= _LEAST_SHARE * len(Z) and len(Z) <= MOST_COMPARED:
+        groups = _linked_by_jumps(Z)  # one radius is too long where rows are dense
     enough = _share_in_groups(groups) >= _LEAST_SHARE and np.bincount(groups).max() < _LEAST_SHARE * len(Z)
     return groups if enough else None
 
@@ -134,30 +138,19 @@ def _copied_columns(Z: FloatArray, share: float, rng: np.random.Generator) -> In
     asked = rng.permutation(n)[: min(_MOST_TRIMMED // (n * d), _MOST_ROWS_TRIMMED)]
     if d <= _LEAST_COLUMNS or len(asked) < _LEAST_ROWS_TRIMMED:
         return None
-    kept = int(np.ceil(share * d))
-    near, order = np.empty((len(asked), _NEIGHBORS)), np.empty((len(asked), _NEIGHBORS), dtype=np.int64)
+    kept = max(int(np.ceil(share * d)), _LEAST_COLUMNS)
+    near = np.empty((len(asked), _NEAREST), dtype=np.int64)
     for i, row in enumerate(asked):
         squares = np.nan_to_num((Z - Z[row]) ** 2, nan=np.inf)  # what is not known is not near
         total = np.partition(squares, kept - 1, axis=1)[:, :kept].sum(axis=1)
         total[row] = np.inf
-        first = np.argpartition(total, _NEIGHBORS)[:_NEIGHBORS]
-        order[i] = first[np.argsort(total[first])]
-        near[i] = np.sqrt(total[order[i]])
-    smallest = 1e-9 * float(np.median(near[:, -1]))
-    if not np.isfinite(near).all() or smallest == 0:
-        return None
-    near = np.maximum(near, smallest)
-    rows, jump = _jumps(near)
-    if not len(rows):
-        return None
-    firsts = np.repeat(asked[rows], jump + 1)
-    seconds = np.concatenate([order[row, : last + 1] for row, last in zip(rows, jump, strict=True)])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a column may have no two known values
-        copied = np.nanmedian(np.abs(Z[firsts] - Z[seconds]), axis=0)
-        usual = np.nanmedian(np.abs(Z[asked] - Z[rng.integers(0, n, len(asked))]), axis=0)
-    some = np.flatnonzero(copied < _NEARER * usual)
-    return some if _LEAST_COLUMNS <= len(some) < d else None
+        near[i] = np.argpartition(total, _NEAREST)[:_NEAREST]
+    usual = np.nanmedian(np.abs(Z[asked] - Z[rng.integers(0, n, len(asked))]), axis=0)
+    copied = np.abs(Z[np.repeat(asked, _NEAREST)] - Z[near.ravel()]) < _NEARER * usual
+    often = copied.mean(axis=0)
+    some = np.flatnonzero(often > (often.max() + often.min()) / 2)
+    apart = often.min() < _SELDOM * often.max()
+    return some if apart and len(some) >= _LEAST_COLUMNS else None
 
 
 def _numbers(table: DataTable) -> npt.NDArray[Any]:
@@ -237,12 +230,18 @@ def _copy_radius(Z: FloatArray, rng: np.random.Generator) -> float | None:
 def _jumps(distances: FloatArray) -> tuple[IntArray, IntArray]:
     """Rows with near-copies and the place of the farthest of these; none if chance could make as many."""
     near = distances[:, : _NEIGHBORS // 2 + 1]
-    ratios = near[:, 1:] / near[:, :-1]
-    rows = np.flatnonzero(ratios.max(axis=1) > GAP)
-    by_chance = 1 / max(GAP ** _dimension(distances) - 1, 1e-9)
-    if len(rows) < len(distances) * max(_LEAST_SHARE, 3 * by_chance):
+    wide = near[:, 1:] > GAP * near[:, :-1]
+    by_chance = float(GAP ** -_dimension(distances))
+    for least in range(1, 4):  # a jump after k rows has the chance GAP^(-k m), so that later ones tell more
+        rows = np.flatnonzero(wide[:, least - 1 :].any(axis=1))
+        chance = by_chance**least / max(1 - by_chance, 1e-9)
+        if len(rows) >= len(distances) * max(_LEAST_SHARE, 3 * chance):
+            break
+    else:
         rows = rows[:0]
-    return rows, ratios[rows].argmax(axis=1)
+    ratios = near[rows, 1:] / near[rows, :-1]
+    ratios[:, : least - 1] = 0.0
+    return rows, ratios.argmax(axis=1)
 
 
 def _dimension(distances: FloatArray) -> float:
@@ -260,6 +259,19 @@ def _linked(Z: FloatArray, radius: float, rng: np.random.Generator) -> IntArray:
     near = np.sqrt(Z.shape[1] * np.nanmean((Z[first] - Z[second]) ** 2, axis=1)) < radius
     links = coo_matrix((near, (first, second)), shape=(len(Z), len(Z)))
     links.eliminate_zeros()
+    return connected_components(links, directed=False)[1].astype(np.int64)
+
+
+def _linked_by_jumps(Z: FloatArray) -> IntArray:
+    """Codes of rows that are connected by steps from a row to those before its own jump."""
+    from sklearn.neighbors import NearestNeighbors
+
+    search = NearestNeighbors(n_neighbors=_NEIGHBORS + 1, metric=_metric(Z)).fit(Z)
+    distances, order = (found[:, 1:] for found in search.kneighbors(Z))
+    rows, jump = _jumps(np.maximum(distances, 1e-9 * float(np.median(distances[:, -1]))))
+    firsts = np.repeat(rows, jump + 1)
+    seconds = np.concatenate([order[row, : last + 1] for row, last in zip(rows, jump, strict=True)] or [rows])
+    links = coo_matrix((np.ones(len(firsts)), (firsts, seconds)), shape=(len(Z), len(Z)))
     return connected_components(links, directed=False)[1].astype(np.int64)
 
 
