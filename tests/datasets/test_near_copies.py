@@ -50,8 +50,15 @@ def test_rounding_and_gaps_do_not_hide_copies(spoiled):
 @pytest.mark.parametrize(
     ("columns", "noise", "others"),
     [
-        (10, 0.1, 2), (10, 0.05, 3), (6, 0.05, 2), (20, 0.1, 4), (4, 0.01, 2), (3, 0.01, 1),
-        (10, 0.1, 20), (5, 0.03, 10), (3, 0.02, 5),
+        (10, 0.1, 2),
+        (10, 0.05, 3),
+        (6, 0.05, 2),
+        (20, 0.1, 4),
+        (4, 0.01, 2),
+        (3, 0.01, 1),
+        (10, 0.1, 20),
+        (5, 0.03, 10),
+        (3, 0.02, 5),
     ],
 )
 def test_columns_that_differ_between_copies_do_not_hide_them(columns, noise, others):
@@ -64,13 +71,21 @@ def test_columns_that_differ_between_copies_do_not_hide_them(columns, noise, oth
     assert agreement(groups, truth[order]) > 0.9
 
 
-@pytest.mark.parametrize(("noise", "least"), [(0.01, 0.95), (0.05, 0.6)])
+@pytest.mark.parametrize(("noise", "least"), [(0.01, 0.95), (0.05, 0.5)])
 def test_copies_in_a_table_of_three_columns_are_found(noise, least):
     """Where copies are as far apart as other rows where these are dense, no one radius tells them apart."""
     X, y, truth = copies(150, 8, 3, noise)
     groups = find_near_copies(DataTable.from_arrays(X, y))
     assert groups is not None
     assert agreement(groups, truth) > least
+
+
+def test_an_empty_column_beside_copies_is_no_hindrance():
+    X, y, truth = copies(150, 8)
+    X = np.c_[X, np.random.default_rng(1).normal(size=(len(y), 8)), np.full(len(y), np.nan)]
+    groups = find_near_copies(DataTable.from_arrays(X, y))
+    assert groups is not None
+    assert agreement(groups, truth) > 0.9
 
 
 @pytest.mark.parametrize("columns", [4, 12])

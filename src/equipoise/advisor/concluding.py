@@ -62,7 +62,9 @@ def conclude(table: DataTable, rows: Rows, found: Found, wish: Wish, prior: Floa
     members = np.stack([bag.held_out[judged] for bag in bags.values()])
     predictions = {name: held_out_stack(members[i : i + 1], y, block, weight) for i, name in enumerate(names)}
     labels = {name: _label(bag) for name, bag in bags.items()}
-    labels[SAME] = f"always call {table.label(best_constant(wish, held.data_prior if prior is None else prior))}"
+    labels[SAME] = (
+        f"always call {table.label(best_constant(wish, held.data_prior if prior is None else prior))}"
+    )
     simplicity = {name: bag.treatment.simplicity + bag.repeats - 1 for name, bag in bags.items()}
     kept = keep_useful(names, members, y, weight)
     stack = fit_stack(members[kept], y, weight)

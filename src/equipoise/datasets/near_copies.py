@@ -38,11 +38,12 @@ _LEAST_DETAIL = 3.0  # times what it takes to number the rows; few and coarse co
 def find_near_copies(table: DataTable, *, random_state: RandomState = 0) -> IntArray | None:
     """Find rows that are (nearly) copies of one another, as measurements of one patient are.
 
-    A row has near-copies if its nearest neighbors are at least twice as near as the next one. In data that fill a
-    space of dimension m this happens by chance with probability 1 / (2^m − 1); copies are reported where it
-    happens three times as often and to a fifth of the rows at least. Only numbers and dates are compared. In a
-    table of at most 20,000 rows a few columns may differ between copies, as the time of a visit does: columns are
-    looked for in which those rows are near that are nearest by three quarters, or three fifths, of their columns.
+    A row has near-copies if its k nearest neighbors are at least twice as near as the next one. In data that fill
+    a space of dimension m this happens by chance with probability 2^(−km), that is 1 / (2^m − 1) for any k; copies
+    are reported where it happens three times as often (for any k, or from k = 2 or 3 on) and to a fifth of the rows
+    at least. Only numbers and dates are compared. In a table of at most 20,000 rows columns may differ between
+    copies, as the time of a visit does, or be noise: columns are looked for in which rows are often alike that are
+    nearest by some of their columns, from three quarters to one quarter of them.
 
     Parameters
     ----------
@@ -133,7 +134,7 @@ def _groups_of(Z: FloatArray, nearby: FloatArray, rng: np.random.Generator) -> I
 
 
 def _copied_columns(Z: FloatArray, share: float, rng: np.random.Generator) -> IntArray | None:
-    """Columns in which rows are near that are near-copies by most of their columns; ``None`` for all or too few."""
+    """Columns in which rows are often alike that are nearest by a share of them; ``None`` for all or too few."""
     n, d = Z.shape
     asked = rng.permutation(n)[: min(_MOST_TRIMMED // (n * d), _MOST_ROWS_TRIMMED)]
     if d <= _LEAST_COLUMNS or len(asked) < _LEAST_ROWS_TRIMMED:
@@ -145,7 +146,9 @@ def _copied_columns(Z: FloatArray, share: float, rng: np.random.Generator) -> In
         total = np.partition(squares, kept - 1, axis=1)[:, :kept].sum(axis=1)
         total[row] = np.inf
         near[i] = np.argpartition(total, _NEAREST)[:_NEAREST]
-    usual = np.nanmedian(np.abs(Z[asked] - Z[rng.integers(0, n, len(asked))]), axis=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a column may have no two known values
+        usual = np.nanmedian(np.abs(Z[asked] - Z[rng.integers(0, n, len(asked))]), axis=0)
     copied = np.abs(Z[np.repeat(asked, _NEAREST)] - Z[near.ravel()]) < _NEARER * usual
     often = copied.mean(axis=0)
     some = np.flatnonzero(often > (often.max() + often.min()) / 2)
