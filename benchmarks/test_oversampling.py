@@ -34,7 +34,9 @@ _MISSED = pytest.mark.xfail(
 
 
 @pytest.mark.filterwarnings("ignore::equipoise.oversampling.LowQualityWarning")
-@pytest.mark.parametrize("columns", [2, *(pytest.param(d, marks=_MISSED) for d in (3, 4, 5, 6)), 7, 8, 20, 50])
+@pytest.mark.parametrize(
+    "columns", [2, *(pytest.param(d, marks=_MISSED) for d in (3, 4, 5, 6)), 7, 8, 20, 50]
+)
 @pytest.mark.parametrize("rows", [1_000, 5_000, 20_000])
 def test_mc_rbo_within_twenty_times_smoteenn(rows, columns, record_property):
     """CPU seconds."""

@@ -77,13 +77,13 @@ def table(rows: list[list[object]]) -> Table:
         rows,
         "The paper's claim, our number with its 95 % interval over seeds, pair by pair (Student's t), and whether "
         "both have one sign beyond the interval, whatever the size. A level differs where the interval leaves the "
-        f"printed one out, and agrees where all of it is similar, that is within {SIMILAR:g} point. One seed has no "
-        "interval and no verdict. The rows without mixes keep balanced batches; whether Table 4's does is not said.",
+        f"printed one out, and agrees where all of it is similar, that is within {SIMILAR:g} point. One seed has "
+        "no interval and no verdict. Rows without mixes keep balanced batches; whether Table 4's does is not said.",
     )
 
 
 def sentence(dataset: str, how: str, rows: list[list[object]], mine: pd.DataFrame) -> str:
-    """How many of the paper's leads were found again on a data set, and what balanced batches alone leave of them."""
+    """How many of the paper's leads were found again on a data set, and what of ours is balanced batches' alone."""
     found = {word: [row for row in rows if row[-1] == word] for word in ("agrees", "differs", "cannot tell")}
     against = ", ".join(str(row[1]).split(" over ")[1] for row in found["differs"])
     told = {

@@ -118,7 +118,7 @@ def _significance(compared: list[tuple[str, str, pd.DataFrame]]) -> Iterator[Blo
 
 
 def _own_acsa(compared: list[tuple[str, str, pd.DataFrame]]) -> pd.DataFrame:
-    """A row a data set and test set, a column a method: of each set's first setting with all, over their common seeds."""
+    """A row a data set and test set, a column a method: each set's first setting with all, over common seeds."""
     rows: dict[tuple[str, str], pd.Series[float]] = {}
     for dataset, _, mine in compared:
         wide = mine.pivot_table(index="seed", columns="method", values=[f"{test}_acsa" for test in TESTS])

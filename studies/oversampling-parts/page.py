@@ -16,7 +16,7 @@ from ..shared.tables import paired, spread
 
 PARTS = {"batches": ("natural", "balanced"), "mixes": ("none", "uniform"), "decoder": ("none", "sum", "mean")}
 _WHOLE = ("balanced", "uniform", "mean")
-_TABLE_4 = {  # CIFAR-10, points of ACSA: what a part adds there, and the settings with and without it that ask so here
+_TABLE_4 = {  # CIFAR-10, points of ACSA: what a part adds, and the settings with and without it
     ("oversampling", 54.51 - 35.51): {
         "mixes, in balanced batches": (_WHOLE, ("balanced", "none", "mean")),
         "mixes, in natural batches": (("natural", "uniform", "mean"), ("natural", "none", "mean")),
@@ -25,7 +25,10 @@ _TABLE_4 = {  # CIFAR-10, points of ACSA: what a part adds there, and the settin
     },
     ("decoder", 57.94 - 52.16): {
         "decoder, mean, in the whole": (_WHOLE, ("balanced", "uniform", "none")),
-        "decoder, printed sum, in the whole": (("balanced", "uniform", "sum"), ("balanced", "uniform", "none")),
+        "decoder, printed sum, in the whole": (
+            ("balanced", "uniform", "sum"),
+            ("balanced", "uniform", "none"),
+        ),
     },
 }
 

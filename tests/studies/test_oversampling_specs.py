@@ -179,7 +179,9 @@ def test_image_page_of_a_grid_that_is_half_done_says_no_more_than_it_has():
     assert "not above SMOTE by more than the interval" in text, "one seed has no interval"
     assert "84.79 (balanced) | 85.00 ± 2.48 | 3 | cannot tell" in text, "a wide interval agrees with nothing"
     even = [made_up("balanced batches", seed, score=84.5 + seed) for seed in (0, 1)]
-    assert "Ours less balanced batches alone: -0.50 ± 0.00 points of ACSA (2 seeds)" in image_page([*rows, *even])
+    assert "Ours less balanced batches alone: -0.50 ± 0.00 points of ACSA (2 seeds)" in image_page(
+        [*rows, *even]
+    )
 
 
 def test_own_significance_takes_the_seeds_that_all_methods_have():
@@ -332,7 +334,9 @@ def test_parts_page_says_what_does_the_work():
     assert "helps" in lines["batches: balanced less natural"]
     assert "cannot tell" in lines["mixes: uniform less none"]
     assert "harms" in lines["decoder: sum less none"]
-    assert "oversampling +19.00 (Table 4) | mixes, in natural batches | +0.00 ± 0.75 | 3 | cannot tell" in text
+    assert (
+        "oversampling +19.00 (Table 4) | mixes, in natural batches | +0.00 ± 0.75 | 3 | cannot tell" in text
+    )
     assert "mixes and balanced batches | +10.00 ± 1.49 | 3 | agrees" in text
     assert text.index("The paper's claims") < text.index("what does the work")
     alone = Report("page", spec.page(_parts(acsa, seeds=(0,)), spec)).to_markdown()

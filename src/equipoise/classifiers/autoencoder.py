@@ -112,8 +112,8 @@ class AutoencoderClassifier(_NetworkClassifier):
     critic plays rarely, so that the parts that classify get most of the time. A wrong class's score is linear in
     the mixing weights, so a learned mixer ends near the corners of the simplex, where a mix is hardly new; on
     images that were not tested on, uniform weights did better. Most of what the paper's Table 4 ascribes to the
-    mixes is done by balanced batches (study ``oversampling-parts``): ``oversample=False, decode=False`` is as good a
-    classifier there, and cheaper. The paper's own settings and schedule are
+    mixes is done by balanced batches (study ``oversampling-parts``): ``oversample=False, decode=False`` is no worse
+    a classifier there, and cheaper. The paper's own settings and schedule are
     :func:`~equipoise.classifiers.autoencoder_preset`; such a run is one for a GPU.
 
     References
