@@ -148,14 +148,12 @@ class _WrappingClassifier(ClassifierMixin, BaseEstimator):
     @property
     def history_(self) -> pd.DataFrame:
         """A row an epoch of training."""
-        history: pd.DataFrame = self.classifier_.history_
-        return history
+        return self.classifier_.history_
 
     @property
     def data_prior_(self) -> FloatArray:
         """The class shares of the training data."""
-        prior: FloatArray = self.classifier_.data_prior_
-        return prior
+        return self.classifier_.data_prior_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

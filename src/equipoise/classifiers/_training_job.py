@@ -136,8 +136,7 @@ def build_loss(
             raise ValueError("loss_params needs a loss by name, got an instance")
         return copy.deepcopy(loss)
     if callable(loss):
-        made: nn.Module = loss(counts, **(params or {}))
-        return made
+        return loss(counts, **(params or {}))
     return get_loss(loss, class_counts=counts, **(params or {}))
 
 
@@ -168,5 +167,4 @@ class LinkedCrossEntropy:
 def exact_link(loss: Any) -> Link | None:
     """The exact link of a loss; None if it has none, or is not of this family."""
     find = getattr(loss, "link", None)
-    found: Link | None = find() if callable(find) else None
-    return found
+    return find() if callable(find) else None

@@ -194,8 +194,7 @@ class ConditionalClassifier(TunedAfterTraining, _WrappingClassifier):
     @property
     def network_(self) -> ConditionalNetwork:
         """The trained network."""
-        network: ConditionalNetwork = self.classifier_.network_
-        return network
+        return self.classifier_.network_
 
     # Predicting
 
@@ -217,8 +216,7 @@ class ConditionalClassifier(TunedAfterTraining, _WrappingClassifier):
 
     def _logits(self, features: Tensor, params: Params) -> FloatArray:
         told = torch.tensor([params[name] for name in self.distribution_], dtype=torch.float64)
-        logits: FloatArray = self.network_.exact_answer(features, told).numpy()
-        return logits
+        return self.network_.exact_answer(features, told).numpy()
 
     def _scores(self, features: Tensor, params: Params | None, prior: Any) -> FloatArray:
         """The raw logits under λ for the prior ``"train"``; for another one the log-posterior, up to a constant."""
