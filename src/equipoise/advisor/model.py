@@ -23,6 +23,7 @@ import pandas as pd
 
 import equipoise
 from equipoise._core.checks import check_array, check_distribution
+from equipoise._core.extras import optional
 from equipoise._core.files import DamagedFileError, write_bytes, write_json
 from equipoise._core.memory import refuse_if_too_large
 from equipoise._core.sealed import SealedFolder, open_sealed, sealing
@@ -77,13 +78,10 @@ def _skops() -> Any:
     absent = {name: None for name in adapters if name not in sys.modules}
     sys.modules.update(absent)  # type: ignore[arg-type]
     try:
-        import skops.io
-    except ImportError as error:
-        raise ImportError("the model folder needs skops: pip install 'equipoise[report]'") from error
+        return optional("skops.io", "the model folder needs skops")
     finally:
         for name in absent:
             del sys.modules[name]
-    return skops.io
 
 
 def save_advisor(advisor: Advisor, folder: str | PathLike[str]) -> Path:

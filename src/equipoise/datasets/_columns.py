@@ -114,17 +114,12 @@ def _kind_of_text(text: pd.Series[Any]) -> tuple[str, str]:
     if share == 1.0 or (share >= _MOSTLY and text.nunique() > _FEW_VALUES):
         return "number", form
     form, share = date_form(sample)
-    if share >= _MOSTLY and _are_dates(sample, form):
+    if share >= _MOSTLY and float(np.isfinite(parse_dates(sample, form)).mean()) >= _MOSTLY:
         return "date", form
     words = sample.str.count(r"\S+").mean()
     if words >= _SENTENCE_WORDS and text.nunique() > max(_FEW_VALUES, 0.1 * len(text)):
         return "text", ""
     return "category", ""
-
-
-def _are_dates(sample: pd.Series[Any], form: str) -> bool:
-    """Whether texts that look like dates are dates."""
-    return float(np.isfinite(parse_dates(sample, form)).mean()) >= _MOSTLY
 
 
 def _reason_to_leave_out(column: Column, values: pd.Series[Any], present: pd.Series[Any]) -> str:
