@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,36 +24,22 @@ class ConditionalModule:
 
     module: Any
     default: tuple[float, ...]
-    modulate: bool
-    hidden: int
-    residual: bool
-    center: tuple[float, ...] | None = None
-    spread: tuple[float, ...] | None = None
+    settings: dict[str, Any]
 
     def __call__(self, input_shape: Sequence[int], n_classes: int, **params: Any) -> nn.Module:
         network = build_network(self.module, input_shape, n_classes, **params)
-        return ConditionalNetwork(
-            network,
-            self.default,
-            modulate=self.modulate,
-            hidden=self.hidden,
-            residual=self.residual,
-            center=self.center,
-            spread=self.spread,
-        )
+        return ConditionalNetwork(network, self.default, **self.settings)
 
     @classmethod
     def of(cls, owner: Any, module: Any) -> ConditionalModule:
         """For a conditional classifier whose distribution and default λ are known."""
-        shell = cls(
-            module, tuple(owner.default_.values()), owner.film, owner.film_hidden, owner.film_residual
-        )
-        if not owner.film_scaled:
-            return shell
-        u = (np.arange(256) + 0.5) / 256
-        values = [law.quantile(u) for law in owner.distribution_.values()]
-        center = tuple(float(value.mean()) for value in values)
-        return replace(shell, center=center, spread=tuple(float(value.std()) or 1.0 for value in values))
+        settings = {"modulate": owner.film, "hidden": owner.film_hidden, "residual": owner.film_residual}
+        if owner.film_scaled:
+            u = (np.arange(256) + 0.5) / 256
+            values = [law.quantile(u) for law in owner.distribution_.values()]
+            settings["center"] = tuple(float(value.mean()) for value in values)
+            settings["spread"] = tuple(float(value.std()) or 1.0 for value in values)
+        return cls(module, tuple(owner.default_.values()), settings)
 
 
 @dataclass(frozen=True)

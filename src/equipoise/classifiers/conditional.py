@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -42,8 +43,19 @@ _DEFAULTS: dict[str, dict[str, Distribution]] = {
     "focal": {"alpha": Linear(0.25, 0.75, 2), "phi": Linear(1, 3, 0.5)},
     "la": {"tau": Linear(0, 3, 0.33)},
 }
+_SAVED = (
+    "loss",
+    "loss_params",
+    "step_params",
+    "film",
+    "film_hidden",
+    "film_residual",
+    "film_scaled",
+    "per_sample",
+)
 
 
+@dataclass(repr=False, eq=False)
 class ConditionalClassifier(TunedAfterTraining, _WrappingClassifier):
     """Loss-conditional training: a network that is told its loss's hyper-parameters λ, drawn anew each batch.
 
@@ -104,34 +116,19 @@ class ConditionalClassifier(TunedAfterTraining, _WrappingClassifier):
     ['gamma', 'tau']
     """
 
-    def __init__(
-        self,
-        loss: str = "vs",
-        *,
-        distribution: dict[str, Any] | None = None,
-        loss_params: dict[str, Any] | None = None,
-        step: str | Callable[..., Any] = "plain",
-        step_params: dict[str, Any] | None = None,
-        estimator: NeuralClassifier | None = None,
-        film: bool = True,
-        film_hidden: int = 128,
-        film_residual: bool = True,
-        film_scaled: bool = False,
-        per_sample: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.loss = loss
-        self.distribution = distribution
-        self.loss_params = loss_params
-        self.step = step
-        self.step_params = step_params
-        self.estimator = estimator
-        self.film = film
-        self.film_hidden = film_hidden
-        self.film_residual = film_residual
-        self.film_scaled = film_scaled
-        self.per_sample = per_sample
-        self.random_state = random_state
+    loss: str = "vs"
+    _: KW_ONLY
+    distribution: dict[str, Any] | None = None
+    loss_params: dict[str, Any] | None = None
+    step: str | Callable[..., Any] = "plain"
+    step_params: dict[str, Any] | None = None
+    estimator: NeuralClassifier | None = None
+    film: bool = True
+    film_hidden: int = 128
+    film_residual: bool = True
+    film_scaled: bool = False
+    per_sample: bool = False
+    random_state: Any = None
 
     # Fitting
 
@@ -162,11 +159,10 @@ class ConditionalClassifier(TunedAfterTraining, _WrappingClassifier):
             X if isinstance(X, ImageFiles) else np.asarray(X), y, sample_weight
         )
         self.classes_ = self.classifier_.classes_
-        self.class_counts_, self.sampled_prior_ = (
-            self.classifier_.class_counts_,
-            self.classifier_.sampled_prior_,
-        )
-        self._forget_tuning()
+        self.class_counts_ = self.classifier_.class_counts_
+        self.sampled_prior_ = self.classifier_.sampled_prior_
+        if hasattr(self, "tuning_"):
+            del self.tuning_
         return self
 
     def _read_distribution(self, n_classes: int) -> dict[str, Distribution]:
@@ -186,10 +182,6 @@ class ConditionalClassifier(TunedAfterTraining, _WrappingClassifier):
             step_params=self.step_params,
             random_state=self.random_state if self.random_state is not None else base.random_state,
         )
-
-    def _forget_tuning(self) -> None:
-        if hasattr(self, "tuning_"):
-            del self.tuning_
 
     @property
     def network_(self) -> ConditionalNetwork:
@@ -355,19 +347,7 @@ class ConditionalClassifier(TunedAfterTraining, _WrappingClassifier):
         """
         check_is_fitted(self)
         tuning: Tuning | None = getattr(self, "tuning_", None)
-        settings = {
-            name: getattr(self, name)
-            for name in (
-                "loss",
-                "loss_params",
-                "step_params",
-                "film",
-                "film_hidden",
-                "film_residual",
-                "film_scaled",
-                "per_sample",
-            )
-        }
+        settings = {name: getattr(self, name) for name in _SAVED}
         base: Any = self.classifier_.module
         with sealing(folder) as temporary:
             self.classifier_.save(temporary / "network")
