@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import torch
@@ -22,7 +23,7 @@ from equipoise.classifiers._training_job import (
     build_loss,
     exact_link,
     initial_network,
-    train_job,
+    train,
 )
 from equipoise.classifiers.ledger import implied_prior, sampled_prior
 from equipoise.classifiers.recipes import with_recipe
@@ -42,6 +43,7 @@ from equipoise.training import (
 )
 from equipoise.training.checkpoint import run_identity
 from equipoise.training.inputs import Preparation
+from equipoise.training.processes import launched
 
 
 @dataclass(repr=False, eq=False)
@@ -207,14 +209,14 @@ class NeuralClassifier(_NetworkClassifier):
         self.preparation_ = Preparation.fit(X, self.image_shape)
         planned = with_recipe(self, self.recipe)
         job = planned._job(self.preparation_(X), targets, draw_seed(self.random_state))
-        done = train_job(make_fabric(self.device, self.precision, self.num_processes), job)
-        job.network.load_state_dict(done.weights)
+        done = launched(make_fabric(self.device, self.precision, self.num_processes), train, job)
+        job.network.load_state_dict(done["weights"])
         self.network_ = job.network.to("cpu", torch.float32).eval()
-        self.history_ = pd.DataFrame(done.history)
+        self.history_ = pd.DataFrame(done["history"])
         self.data_prior_ = targets.prior()
-        self.class_counts_, self.sampled_prior_ = job.class_counts, done.sampled_prior
-        self.training_prior_, self.link_ = done.training_prior, exact_link(job.loss)
-        self.step_state_ = done.step_state
+        self.class_counts_, self.sampled_prior_ = job.class_counts, np.asarray(done["sampled_prior"])
+        self.training_prior_, self.link_ = np.asarray(done["training_prior"]), exact_link(job.loss)
+        self.step_state_ = done["step_state"]
         return self
 
     def _job(self, inputs: Tensor, targets: Targets, seed: int) -> Job:
@@ -236,17 +238,19 @@ class NeuralClassifier(_NetworkClassifier):
             data=data,
             class_counts=counts,
             class_mass=mass,
-            sampler=None if shares is None else ClassSampler(data.labels(), shares),
-            class_weight=targets.class_weight,
             optimizer=self.optimizer,
             optimizer_params=self.optimizer_params or {},
             lr=float(self.lr),
-            epochs=self.epochs,
-            batch_size=self.batch_size,
-            seed=seed,
-            augment=self.augment,
-            callbacks=self._callbacks(held, data, loss, seed),
-            verbose=self.verbose,
+            settings={
+                "epochs": self.epochs,
+                "batch_size": self.batch_size,
+                "seed": seed,
+                "sampler": None if shares is None else ClassSampler(data.labels(), shares),
+                "augment": self.augment,
+                "class_weight": targets.class_weight,
+                "callbacks": self._callbacks(held, data, loss, seed),
+                "verbose": self.verbose,
+            },
         )
 
     def _network(self, loss: nn.Module, seed: int) -> nn.Module:
