@@ -34,7 +34,6 @@ from equipoise.classifiers.neural import NeuralClassifier
 from equipoise.classifiers.saving import check_kind
 from equipoise.classifiers.targets import check_inputs, check_training_data
 from equipoise.datasets import ImageFiles
-from equipoise.networks import ConditionalNetwork
 from equipoise.training import FamilyLoss, Linear, predict
 from equipoise.training.distributions import Distribution, check_distributions, from_dict, to_dict
 
@@ -182,11 +181,6 @@ class ConditionalClassifier(TunedAfterTraining, _WrappingClassifier):
             step_params=self.step_params,
             random_state=self.random_state if self.random_state is not None else base.random_state,
         )
-
-    @property
-    def network_(self) -> ConditionalNetwork:
-        """The trained network."""
-        return self.classifier_.network_
 
     # Predicting
 

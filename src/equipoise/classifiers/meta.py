@@ -256,11 +256,6 @@ class MetaClassifier(_WrappingClassifier):
     # Predicting
 
     @property
-    def network_(self) -> nn.Module:
-        """The trained network."""
-        return self.classifier_.network_
-
-    @property
     def training_prior_(self) -> FloatArray:
         """The class prior that the posterior was trained to."""
         return self.classifier_.training_prior_
@@ -282,8 +277,7 @@ class MetaClassifier(_WrappingClassifier):
         array of shape (n,)
             The labels.
         """
-        checked = self._checked(X)
-        return self.classifier_.predict(checked)
+        return self.classifier_.predict(self._checked(X))
 
     def predict_proba(self, X: npt.ArrayLike, prior: str | npt.ArrayLike = "data") -> FloatArray:
         """Class probabilities under a prior: ``"data"``, ``"train"`` or an array.
@@ -300,8 +294,7 @@ class MetaClassifier(_WrappingClassifier):
         array of shape (n, classes)
             The probabilities.
         """
-        checked = self._checked(X)
-        return self.classifier_.predict_proba(checked, prior)
+        return self.classifier_.predict_proba(self._checked(X), prior)
 
     def decision_function(self, X: npt.ArrayLike) -> FloatArray:
         """Logits; the difference of the two for two classes.
@@ -316,8 +309,7 @@ class MetaClassifier(_WrappingClassifier):
         array of shape (n,) or (n, classes)
             The logits.
         """
-        checked = self._checked(X)
-        return self.classifier_.decision_function(checked)
+        return self.classifier_.decision_function(self._checked(X))
 
     # Looking at what was learned
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -31,17 +30,14 @@ from equipoise.classifiers.targets import Targets, check_training_data
 from equipoise.networks import use_cosine_head
 from equipoise.training import (
     Callback,
-    Checkpoint,
     ClassSampler,
     EarlyStopping,
     LearningRate,
     TensorData,
-    Validation,
     build_step,
     class_shares,
     make_fabric,
 )
-from equipoise.training.checkpoint import run_identity
 from equipoise.training.inputs import Preparation
 from equipoise.training.processes import launched
 
@@ -231,6 +227,8 @@ class NeuralClassifier(_NetworkClassifier):
             seen = sampled_prior(mass, shares=shares, counts=counts, class_weight=targets.class_weight)
             aim = implied_prior(loss, seen)
             held = TensorData(inputs[held_out], targets.codes[held_out], targets.weight_for(held_out, aim))
+        link = exact_link(loss)
+        judge = None if link is None else LinkedCrossEntropy(link)
         return Job(
             network=self._network(loss, seed),
             step=build_step(self.step, loss, **(self.step_params or {})),
@@ -248,7 +246,7 @@ class NeuralClassifier(_NetworkClassifier):
                 "sampler": None if shares is None else ClassSampler(data.labels(), shares),
                 "augment": self.augment,
                 "class_weight": targets.class_weight,
-                "callbacks": self._callbacks(held, data, loss, seed),
+                "callbacks": self._callbacks(held, data, seed, loss=judge),
                 "verbose": self.verbose,
             },
         )
@@ -259,21 +257,6 @@ class NeuralClassifier(_NetworkClassifier):
         if getattr(loss, "head", None) == "cosine":
             use_cosine_head(network, getattr(loss, "scale", 30.0))
         return network
-
-    def _callbacks(
-        self, held_out: TensorData | None, data: TensorData, loss: nn.Module, seed: int
-    ) -> list[Callback]:
-        schedule = self.schedule
-        rate = copy.deepcopy(schedule) if isinstance(schedule, LearningRate) else LearningRate(schedule)
-        wanted: list[Callback] = [rate, *copy.deepcopy(list(self.callbacks))]
-        if held_out is not None:
-            stopping = self.early_stopping
-            link = exact_link(loss)
-            wanted.append(Validation(held_out, None if link is None else LinkedCrossEntropy(link)))
-            wanted.append(copy.deepcopy(stopping) if isinstance(stopping, EarlyStopping) else EarlyStopping())
-        if self.checkpoint is not None:
-            wanted.append(Checkpoint(self.checkpoint, identity=run_identity(self, seed, data=data)))
-        return wanted
 
     def _empty_network(self) -> nn.Module:
         shape, n_classes = self.preparation_.input_shape, len(self.classes_)
