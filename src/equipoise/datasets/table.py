@@ -221,27 +221,6 @@ class DataTable:
         """
         return replace(self, notes=(*self.notes, *notes))
 
-    def check_classes(self, least: int = 4) -> None:
-        """Refuse a class with fewer than ``least`` rows, which folds could not hold.
-
-        Parameters
-        ----------
-        least : int
-            The fewest rows that a class may have.
-
-        Raises
-        ------
-        ValueError
-            With the labels and their counts.
-        """
-        rare = [f"{self.classes[c]!r} ({n})" for c, n in enumerate(self.counts) if n < least]
-        if rare:
-            shown = ", ".join(rare[:8]) + (f" and {len(rare) - 8} more" if len(rare) > 8 else "")
-            raise ValueError(
-                f"too few rows of {shown}: nested folds need {least} of every class; remove or merge these "
-                "labels, collect more, or ask about one class with --positive LABEL"
-            )
-
     @classmethod
     def from_frame(
         cls,
