@@ -200,14 +200,11 @@ class ConditionalClassifier(TunedAfterTraining, _WrappingClassifier):
         check_is_fitted(self)
         return predict(FeaturesOnly(self.network_), self.classifier_.preparation_(check_inputs(self, X)))
 
-    def _logits(self, features: Tensor, params: Params) -> FloatArray:
-        told = torch.tensor([params[name] for name in self.distribution_], dtype=torch.float64)
-        return self.network_.exact_answer(features, told).numpy()
-
     def _scores(self, features: Tensor, params: Params | None, prior: Any) -> FloatArray:
         """The raw logits under λ for the prior ``"train"``; for another one the log-posterior, up to a constant."""
         chosen = self._complete(params)
-        logits = self._logits(features, chosen)
+        told = torch.tensor([chosen[name] for name in self.distribution_], dtype=torch.float64)
+        logits = self.network_.exact_answer(features, told).numpy()
         if self.film or (isinstance(prior, str) and prior == "train"):
             return self._posterior(logits, chosen, prior)
         trained = representative_grid(self.distribution_)

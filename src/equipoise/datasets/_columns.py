@@ -71,7 +71,11 @@ def column_of(name: str, values: pd.Series[Any]) -> Column:
     """What the column is, judged by its dtype and, for texts, by what most of them look like."""
     if pd.api.types.is_datetime64_any_dtype(values.dtype):
         kind, form = "date", ""
-    elif pd.api.types.is_numeric_dtype(values.dtype) or _is_duration(values) or _all_booleans(values):
+    elif (
+        pd.api.types.is_numeric_dtype(values.dtype)
+        or _is_duration(values)
+        or pd.api.types.infer_dtype(values, skipna=True) == "boolean"
+    ):
         kind, form = "number", ""
     else:
         kind, form = _kind_of_text(_as_text(values.dropna()))
@@ -102,10 +106,6 @@ def _looks_like_id(name: str) -> bool:
 
 def _as_text(values: pd.Series[Any]) -> pd.Series[Any]:
     return values.astype(object).astype(str)
-
-
-def _all_booleans(present: pd.Series[Any]) -> bool:
-    return pd.api.types.infer_dtype(present, skipna=True) == "boolean"
 
 
 def _kind_of_text(text: pd.Series[Any]) -> tuple[str, str]:
