@@ -91,5 +91,5 @@ def load_wine_imbalanced(*, random_state: RandomState = 0, **how: Any) -> Datase
 
 
 def _as_dataset(bunch: Any, name: str) -> Dataset:
-    names = (tuple(map(str, texts)) for texts in (bunch.target_names, bunch.feature_names))
-    return Dataset(bunch.data, bunch.target.astype(np.int64), name, *names)
+    targets, features = (tuple(map(str, texts)) for texts in (bunch.target_names, bunch.feature_names))
+    return Dataset(bunch.data, bunch.target.astype(np.int64), name, targets, features)
