@@ -206,15 +206,8 @@ class AutoencoderClassifier(_NetworkClassifier):
 
     def _plan(self) -> Plan:
         check_plan_params(self.plan_params)
-        return Plan(
-            classify=self.classify,
-            oversample=self.oversample,
-            mixing=self.mixing,
-            batches=self.batches,
-            decode=self.decode,
-            adversarial=self.adversarial,
-            **(self.plan_params or {}),
-        )
+        names = ("classify", "oversample", "mixing", "batches", "decode", "adversarial")
+        return Plan(**{name: getattr(self, name) for name in names}, **(self.plan_params or {}))
 
     def _empty_network(self) -> Autoencoder:
         return Autoencoder(

@@ -212,18 +212,10 @@ class MetaClassifier(_WrappingClassifier):
         return PRESETS[self.preset][self.method][name] if given is None else given
 
     def _step_params(self, seed: int) -> dict[str, Any]:
-        return {
-            "method": self.method,
-            "method_params": self._params(),
-            "seed": seed,
-            "warmup": self._setting("warmup"),
-            "meta_loss": self._setting("meta_loss"),
-            "layers": self.layers,
-            "virtual": self.virtual,
-            "meta_batch_size": self.meta_batch_size,
-            "meta_lr": self.meta_lr,
-            "clip": self.clip,
-        }
+        names = ("method", "layers", "virtual", "meta_batch_size", "meta_lr", "clip")
+        own = {name: getattr(self, name) for name in names}
+        chosen = {name: self._setting(name) for name in ("warmup", "meta_loss")}
+        return {**own, **chosen, "method_params": self._params(), "seed": seed}
 
     def _meta_rows(self, y: npt.NDArray[Any], codes: IntArray, seed: int) -> IntArray:
         if np.ndim(self.meta_set) == 0:
