@@ -94,5 +94,4 @@ def make_fabric(
 
 def unwrapped(model: Any, fabric: Any) -> nn.Module:
     """The model without what Fabric wrapped around it."""
-    module: nn.Module = model if fabric is None or isinstance(fabric, OneProcess) else model.module
-    return module
+    return model if fabric is None or isinstance(fabric, OneProcess) else model.module
