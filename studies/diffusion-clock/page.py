@@ -88,9 +88,9 @@ def _verdicts(found: dict[str, Finding], spec: Spec) -> Table:
         ["", "the paper", "here", "verdict"],
         rows,
         "Intervals are 95 %: over seeds for one pair (Student's t), over pairs for the effect of the share "
-        "(Student's t) and for correlations (Fisher's z). A verdict needs an interval without zero, and that on the "
-        "order more than half of the pairs with one and none against the paper. Where a run ended before a class "
-        "had crossed, the gap counts with its bound.",
+        "(Student's t) and for correlations (Fisher's z). A verdict needs an interval without zero, and that on "
+        "the order more than half of the pairs with one and none against the paper. Where a run ended before a "
+        "class had crossed, the gap counts with its bound.",
     )
 
 
