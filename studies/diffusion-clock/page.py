@@ -79,8 +79,9 @@ def _headline(found: dict[str, Finding]) -> Headline:
         named[finding.verdict].append(topic)
     counts = [f"{len(topics)} {words}" for (_, topics), words in zip(
         named.items(), ("agree with these runs", "differ", "cannot be told"), strict=True) if topics]  # fmt: skip
+    order = found["order"].text
     return Headline(
-        f"Of the paper's {len(found)} statements, {', '.join(counts)}. The order at equal shares: {found['order'].text}."
+        f"Of the paper's {len(found)} statements, {', '.join(counts)}. The order at equal shares: {order}."
     )
 
 
