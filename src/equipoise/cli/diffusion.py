@@ -156,6 +156,8 @@ def _predict(args: argparse.Namespace) -> int:
     if args.target is not None:
         X, y, about = standardized_table(args.data, args.target)
         preprocess: dict[str, Any] = {"preprocess": None}
+    elif Path(args.data).suffix in (".csv", ".parquet"):
+        raise ValueError(f"{args.data} is a table: name the column that holds its classes by --target")
     else:
         data = _read_images(args.data, args)
         X, y, about, preprocess = data.images, data.labels, str(data), {}
