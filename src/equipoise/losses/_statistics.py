@@ -71,7 +71,7 @@ class ClassStatistics:
                 self._add_pairs(logits, target)
 
     def _add_pairs(self, logits: Tensor, target: Tensor) -> None:
-        """Class by class where classes repeat and the sums exceed a cache, so that each row of them is read once."""
+        """Class by class where classes repeat and the sums exceed a cache, so that a row of them is read once."""
         n, n_classes = logits.shape
         step = n if torch.compiler.is_compiling() else min(max(_CHUNK // n_classes, 1), n)
         sorts = n >= 2 * n_classes and n_classes**2 >= _MANY
