@@ -6,8 +6,8 @@ All of it is exact over all thresholds and costs one sort, O(n log n).
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -127,7 +127,7 @@ def threshold_curve(
     y_true: npt.ArrayLike,
     y_score: npt.ArrayLike,
     *,
-    pos_label: Any = None,
+    pos_label: Hashable | None = None,
     sample_weight: npt.ArrayLike | None = None,
 ) -> ThresholdCurve:
     """Hits and false alarms at every distinct threshold.
@@ -194,7 +194,7 @@ def best_threshold(
     min_recall: float = 0.0,
     min_precision: float = 0.0,
     cost_matrix: npt.ArrayLike | None = None,
-    pos_label: Any = None,
+    pos_label: Hashable | None = None,
     sample_weight: npt.ArrayLike | None = None,
 ) -> OperatingPoint:
     """The best of all thresholds, among those with enough recall and precision.
@@ -279,7 +279,7 @@ def best_f1(
     y_score: npt.ArrayLike,
     *,
     beta: float = 1.0,
-    pos_label: Any = None,
+    pos_label: Hashable | None = None,
     sample_weight: npt.ArrayLike | None = None,
 ) -> float:
     """Best F1 over all thresholds (F-beta with ``beta``).
@@ -316,7 +316,7 @@ def best_balanced_accuracy(
     y_true: npt.ArrayLike,
     y_score: npt.ArrayLike,
     *,
-    pos_label: Any = None,
+    pos_label: Hashable | None = None,
     sample_weight: npt.ArrayLike | None = None,
 ) -> float:
     """Best balanced accuracy over all thresholds (Lieberman et al., Table 16).
@@ -352,7 +352,7 @@ def precision_at_recall(
     y_score: npt.ArrayLike,
     *,
     min_recall: float = 0.99,
-    pos_label: Any = None,
+    pos_label: Hashable | None = None,
     sample_weight: npt.ArrayLike | None = None,
 ) -> float:
     """Precision at recall ≥ r: the highest over the thresholds whose recall is at least ``min_recall``.
@@ -392,7 +392,7 @@ def recall_at_precision(
     y_score: npt.ArrayLike,
     *,
     min_precision: float = 0.9,
-    pos_label: Any = None,
+    pos_label: Hashable | None = None,
     sample_weight: npt.ArrayLike | None = None,
 ) -> float:
     """Recall at precision ≥ p: the highest over the thresholds whose precision is at least ``min_precision``.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -184,7 +184,7 @@ def _nemenyi(table: pd.DataFrame, pairs: list[tuple[int, int]]) -> FloatArray:
 
 
 def pairwise(
-    scores: Any,
+    scores: npt.ArrayLike | pd.DataFrame,
     *,
     correction: str = "shaffer",
     test: str = "ranks",
@@ -244,7 +244,11 @@ def pairwise(
 
 
 def versus_control(
-    scores: Any, control: Any, *, test: str = "ranks", greater_is_better: bool = True
+    scores: npt.ArrayLike | pd.DataFrame,
+    control: Hashable,
+    *,
+    test: str = "ranks",
+    greater_is_better: bool = True,
 ) -> pd.DataFrame:
     """Compare every other method with ``control``, corrected by Holm for their k − 1 comparisons.
 
