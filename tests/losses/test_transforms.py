@@ -238,3 +238,12 @@ def test_statistics_of_a_large_batch_leave_its_logits_as_they_are(dtype: torch.d
     before = logits.clone()
     ClassStatistics(100).update(logits, target, torch.zeros(700, dtype=dtype))
     assert torch.equal(logits, before)
+
+
+def test_an_epoch_of_empty_batches_changes_nothing():
+    loss = make("nenum", 3, [30, 20, 10])
+    before = loss.class_factor.clone()
+    loss.start_epoch(0, 1)
+    loss(torch.zeros(0, 3), torch.zeros(0, dtype=torch.int64), head_weight=torch.eye(3))
+    loss.end_epoch()
+    torch.testing.assert_close(loss.class_factor, before)

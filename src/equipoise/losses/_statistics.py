@@ -73,18 +73,21 @@ class ClassStatistics:
     def _add_pairs(self, logits: Tensor, target: Tensor) -> None:
         """Class by class where classes repeat and the sums exceed a cache, so that a row of them is read once."""
         n, n_classes = logits.shape
-        step = n if torch.compiler.is_compiling() else min(max(_CHUNK // n_classes, 1), n)
+        step = max(n if torch.compiler.is_compiling() else min(_CHUNK // n_classes, n), 1)
         sorts = n >= 2 * n_classes and n_classes**2 >= _MANY
         order = torch.argsort(target, stable=True) if sorts else None
         own = logits.gather(1, target[:, None])
         differences = logits.new_empty(step, n_classes)
         summands = torch.empty_like(differences, dtype=self.count.dtype)
         for start in range(0, n, step):
-            rows = slice(start, start + step) if order is None else order[start : start + step]
-            y = target[rows]
+            some = slice(start, start + step)
+            y = target[some] if order is None else target[order[some]]
             difference, summand = differences[: len(y)], summands[: len(y)]
-            some = logits[rows] if order is None else torch.index_select(logits, 0, rows, out=difference)
-            torch.sub(own[rows], some, out=difference)
+            if order is None:
+                torch.sub(own[some], logits[some], out=difference)
+            else:
+                torch.index_select(logits, 0, order[some], out=difference)
+                torch.sub(own[order[some]], difference, out=difference)
             self.total.index_add_(0, y, summand.copy_(difference))
             self.square.index_add_(0, y, summand.square_())
 

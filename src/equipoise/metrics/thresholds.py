@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -307,7 +308,7 @@ def best_f1(
     >>> best_f1([0, 1, 0, 1], [0.1, 0.4, 0.5, 0.8])
     0.8
     """
-    keywords = {"pos_label": pos_label, "sample_weight": sample_weight}
+    keywords: dict[str, Any] = {"pos_label": pos_label, "sample_weight": sample_weight}
     return best_threshold(y_true, y_score, "f_beta", beta=beta, **keywords).value
 
 
@@ -342,7 +343,7 @@ def best_balanced_accuracy(
     >>> best_balanced_accuracy([0, 1, 0, 1], [0.1, 0.4, 0.5, 0.8])
     0.75
     """
-    keywords = {"pos_label": pos_label, "sample_weight": sample_weight}
+    keywords: dict[str, Any] = {"pos_label": pos_label, "sample_weight": sample_weight}
     return best_threshold(y_true, y_score, "balanced_accuracy", **keywords).value
 
 
@@ -382,7 +383,7 @@ def precision_at_recall(
     >>> precision_at_recall([0, 1, 0, 1], [0.1, 0.4, 0.5, 0.8], min_recall=0.5)
     1.0
     """
-    keywords = {"pos_label": pos_label, "sample_weight": sample_weight}
+    keywords: dict[str, Any] = {"pos_label": pos_label, "sample_weight": sample_weight}
     return best_threshold(y_true, y_score, "precision", min_recall=min_recall, **keywords).value
 
 

@@ -277,7 +277,7 @@ def versus_control(
     """
     check_choice("test", test, TESTS)
     table = check_scores(scores)
-    names = list(table.columns)
+    names: list[Any] = list(table.columns)
     at = names.index(check_choice("control", control, names))
     pairs = [(at, other) for other in range(len(names)) if other != at]
     ranks = average_ranks(table, greater_is_better=greater_is_better)
@@ -288,7 +288,7 @@ def versus_control(
     )
     others = [names[b] for _, b in pairs]
     columns = {
-        "rank_difference": [ranks[control] - ranks[other] for other in others],
+        "rank_difference": [ranks.iloc[at] - ranks.iloc[b] for _, b in pairs],
         "p_value": p,
         "adjusted": holm(p),
     }
