@@ -71,21 +71,25 @@ def cluster(workers: int, memory: str, found: dict[str, Any]) -> Iterator[list[s
     with LocalCluster(
         n_workers=workers, threads_per_worker=1, dashboard_address=":0", memory_limit=memory, silence_logs=50
     ) as made:
-        began, ended = {w.pid for w in made.workers.values()}, threading.Event()
+
+        def alive() -> set[int]:
+            return {worker.pid for worker in made.workers.values()}
+
+        began, ended = alive(), threading.Event()
 
         def kill_one() -> None:
             while not ended.wait(0.5):
                 tasks = made.scheduler.tasks.values()
                 if any("_boost_on_blocks" in str(task.key) and task.state == "processing" for task in tasks):
                     ended.wait(5.0)
-                    os.kill(min(began), signal.SIGKILL)
+                    os.kill(min(alive()), signal.SIGKILL)
                     found["killed by us"] = 1
                     return
 
         killer = threading.Thread(target=kill_one, daemon=True)
         killer.start()
         yield ["--engine", made.scheduler_address]
-        lost = began - {w.pid for w in made.workers.values()}
+        lost = began - alive()
         found["killed by the limit"] = len(lost) - found.get("killed by us", 0)
         ended.set()
 

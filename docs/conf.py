@@ -151,8 +151,9 @@ def write_reference() -> None:
         lines = [f"``{module_name}``", "=" * (len(module_name) + 4), "", f"{title}.", ""]
         if module_name == "equipoise":  # its names have their pages where they come from
             lines += [".. autosummary::"]
-            homes = importlib.import_module("equipoise")._FUNCTIONS
-            names = [f"~{home}.{name}" for name, home in homes.items()]
+            made = [getattr(importlib.import_module("equipoise"), name) for name in names]
+            rooms = [".".join(one.__module__.split(".")[:2]) for one in made]
+            names = [f"~{room}.{name}" for room, name in zip(rooms, names, strict=True)]
         else:
             lines += [f".. currentmodule:: {module_name}", "", ".. autosummary::", "   :toctree: generated"]
             known |= {f"{module_name}.{name}" for name in names}

@@ -143,7 +143,8 @@ def check_room(room: str) -> tuple[int, list[Problem]]:
 def main(rooms: list[str]) -> int:
     """Print every problem and the sums of each room."""
     total = undocumented = wrong = 0
-    for room in rooms or equipoise._ROOMS:
+    every = [child.name for child in pkgutil.iter_modules(equipoise.__path__) if child.ispkg]
+    for room in rooms or [name for name in every if not name.startswith("_")]:
         count, problems = check_room(f"equipoise.{room}")
         for code, name, what in problems:
             print(f"{code} {name}: {what}")

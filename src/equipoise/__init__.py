@@ -5,54 +5,23 @@ Names resolve lazily: importing this package loads neither torch nor a plotting 
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
-_ROOMS = (
-    "advisor",
-    "classifiers",
-    "cli",
-    "datasets",
-    "diagnosis",
-    "generative",
-    "losses",
-    "metrics",
-    "networks",
-    "oversampling",
-    "report",
-    "studies",
-    "theory",
-    "training",
-)
-_FUNCTIONS: dict[str, str] = {
-    "Advisor": "equipoise.advisor",
-    "compare": "equipoise.advisor",
-    "diagnose": "equipoise.diagnosis",
-    "load": "equipoise.advisor",
-}
+from equipoise._core.extras import lazy_names
 
-__all__ = ["__version__", *_ROOMS, *_FUNCTIONS]
+_find, _, _names = lazy_names(__name__, __file__)
+__all__ = ["__version__", *_names]
 
 
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
+def __getattr__(name: str) -> Any:
+    if name != "__version__":
+        return _find(name)
+    from importlib.metadata import PackageNotFoundError, version  # takes longer to load than this package
 
     try:
         return version("equipoise")
     except PackageNotFoundError:  # a source tree that was never installed
         return "0+unknown"
-
-
-def __getattr__(name: str) -> Any:
-    if (
-        name == "__version__"
-    ):  # looked up on demand: importlib.metadata takes longer to load than this package
-        return _version()
-    if name in _ROOMS:
-        return importlib.import_module(f"equipoise.{name}")
-    if name in _FUNCTIONS:
-        return getattr(importlib.import_module(_FUNCTIONS[name]), name)
-    raise AttributeError(f"module 'equipoise' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

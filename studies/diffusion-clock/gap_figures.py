@@ -9,7 +9,7 @@ partner; ``predicted_log_gap``, the theory's; and whatever descriptors are asked
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -90,50 +90,34 @@ def _means(runs: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
     return known.groupby("pair", sort=False)[["log_gap", *columns]].mean()
 
 
-def correlation(
-    runs: pd.DataFrame, column: str, *, n_bootstrap: int = 2000, random_state: int = 0
-) -> tuple[float, float, float, int]:
-    """Pearson's r of the pairs' mean gaps with a column, its 95 % interval and the number of pairs.
+def correlation(runs: pd.DataFrame, column: str) -> tuple[float, float, float, int]:
+    """Pearson's r of the pairs' mean gaps with a column, Fisher's 95 % interval and the number of pairs.
 
-    The interval draws the pairs again, as the paper's bands do. With fewer than four pairs all three are NaN.
+    Drawing the pairs again would hold the truth in 77 to 93 % of cases only, for four to nine normal pairs. With
+    fewer than four pairs all three are NaN.
     """
     means = _means(runs, [column]).dropna()
-    return _resampled(means.to_numpy(dtype=float), _pearson, n_bootstrap, random_state)
+    return _with_interval(_correlation("pearson", means["log_gap"], means[column]), len(means))
 
 
-def partial_correlation(
-    runs: pd.DataFrame, column: str, given: str, *, n_bootstrap: int = 2000, random_state: int = 0
-) -> tuple[float, float, float, int]:
+def partial_correlation(runs: pd.DataFrame, column: str, given: str) -> tuple[float, float, float, int]:
     """Like :func:`correlation`, of what a straight line in the column ``given`` leaves of both."""
     means = _means(runs, [column, given]).dropna()
-    return _resampled(means.to_numpy(dtype=float), _pearson_given, n_bootstrap, random_state)
-
-
-def _resampled(
-    points: FloatArray, statistic: Callable[[FloatArray], FloatArray], n: int, seed: int
-) -> tuple[float, float, float, int]:
-    count = len(points)
-    if count < 4:
-        return float("nan"), float("nan"), float("nan"), count
-    drawn = np.random.default_rng(seed).integers(count, size=(n, count))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        value, found = statistic(points[None])[0], statistic(points[drawn])
-    found = found[np.isfinite(found)]
-    low, high = np.quantile(found, [0.025, 0.975]) if len(found) else (np.nan, np.nan)
-    return float(value), float(low), float(high), count
-
-
-def _pearson(points: FloatArray) -> FloatArray:
-    """Of the first two columns of each (n, points, columns)."""
-    centered = points - points.mean(axis=1, keepdims=True)
-    x, y = centered[..., 0], centered[..., 1]
-    return np.asarray((x * y).sum(axis=1) / np.sqrt((x**2).sum(axis=1) * (y**2).sum(axis=1)))
-
-
-def _pearson_given(points: FloatArray) -> FloatArray:
-    xy, xz, yz = (_pearson(points[..., list(two)]) for two in ((0, 1), (0, 2), (1, 2)))
+    xy, xz, yz = (
+        _correlation("pearson", means[a], means[b])
+        for a, b in (("log_gap", column), ("log_gap", given), (column, given))
+    )
     rest = (1 - xz**2) * (1 - yz**2)
-    return np.where(rest > 1e-9, (xy - xz * yz) / np.sqrt(rest), np.nan)
+    return _with_interval((xy - xz * yz) / np.sqrt(rest) if rest > 1e-9 else np.nan, len(means), given=1)
+
+
+def _with_interval(r: float, pairs: int, given: int = 0) -> tuple[float, float, float, int]:
+    free = pairs - 3 - given
+    if free < 1:
+        return float("nan"), float("nan"), float("nan"), pairs
+    half = stats.norm.ppf(0.975) / np.sqrt(free)
+    low, high = np.tanh(np.arctanh(np.clip(r, -1 + 1e-12, 1 - 1e-12)) + half * np.array([-1, 1]))
+    return r, float(low), float(high), pairs
 
 
 def moderate(runs: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:

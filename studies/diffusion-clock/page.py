@@ -79,7 +79,10 @@ def _headline(found: dict[str, Finding]) -> Headline:
         named[finding.verdict].append(topic)
     counts = [f"{len(topics)} {words}" for (_, topics), words in zip(
         named.items(), ("agree with these runs", "differ", "cannot be told"), strict=True) if topics]  # fmt: skip
-    return Headline(f"Of the paper's {len(found)} statements, {', '.join(counts)}: {found['order'].text}.")
+    order = found["order"].text
+    return Headline(
+        f"Of the paper's {len(found)} statements, {', '.join(counts)}. The order at equal shares: {order}."
+    )
 
 
 def _verdicts(found: dict[str, Finding], spec: Spec) -> Table:
@@ -88,8 +91,9 @@ def _verdicts(found: dict[str, Finding], spec: Spec) -> Table:
         ["", "the paper", "here", "verdict"],
         rows,
         "Intervals are 95 %: over seeds for one pair (Student's t), over pairs for the effect of the share "
-        "(Student's t) and for correlations (pairs drawn again). A verdict needs an interval without zero, and "
-        "that on the order more than half of the pairs with one and none against the paper.",
+        "(Student's t) and for correlations (Fisher's z). A verdict needs an interval without zero, and that on "
+        "the order more than half of the pairs with one and none against the paper. Where a run ended before a "
+        "class had crossed, the gap counts with its bound.",
     )
 
 
@@ -209,7 +213,7 @@ def _by_share(plain: pd.DataFrame) -> Table:
         columns,
         rows,
         "Pearson's correlation of the measured log gap, a mean of seeds for each pair, with the theory's and with "
-        "the partner's variance; the 95 % interval draws the pairs again.",
+        "the partner's variance, with 95 % intervals over the pairs (Fisher's z).",
         formats=dict.fromkeys(columns[2:], "+.2f"),
     )
 

@@ -12,7 +12,7 @@ import pandas as pd
 from equipoise.report import PALETTE, Block, Headline, Note, Picture, Section, Table, Text
 from equipoise.studies import Spec
 
-from ..shared.tables import paired, spread
+from ..shared.tables import gain, paired, spread
 from . import claims
 from .claims import TESTS
 from .printed import CLASSICAL, LATENTS, METHODS, PARTS, TABLE_2, printed, printed_acsa, shaffer
@@ -80,7 +80,7 @@ def _opening(results: pd.DataFrame, compared: list[tuple[str, str, pd.DataFrame]
         found = [*claims.above(dataset, mine, RIVALS)] if dataset not in seen else []
         if found:
             seen.add(dataset)
-            said.append(claims.sentence(dataset, how, found))
+            said.append(claims.sentence(dataset, how, found, mine))
             rows += [*claims.levels(dataset, mine), *found]
     for dataset, _, mine in _parts(results):
         rows += claims.of_parts(dataset, mine)
@@ -118,12 +118,13 @@ def _significance(compared: list[tuple[str, str, pd.DataFrame]]) -> Iterator[Blo
 
 
 def _own_acsa(compared: list[tuple[str, str, pd.DataFrame]]) -> pd.DataFrame:
-    """A row a data set and test set, a column a method: means over seeds, of each set's first setting with all."""
+    """A row a data set and test set, a column a method: each set's first setting with all, over common seeds."""
     rows: dict[tuple[str, str], pd.Series[float]] = {}
     for dataset, _, mine in compared:
+        wide = mine.pivot_table(index="seed", columns="method", values=[f"{test}_acsa" for test in TESTS])
         if set(METHODS) <= set(mine["method"]) and (dataset, TESTS[0]) not in rows:
-            means = mine.groupby("method")[[f"{test}_acsa" for test in TESTS]].mean()
-            rows |= {(dataset, test): means[f"{test}_acsa"].loc[list(METHODS)] for test in TESTS}
+            each = {test: wide[f"{test}_acsa"][list(METHODS)].dropna() for test in TESTS}
+            rows |= {(dataset, test): scores.mean() for test, scores in each.items() if len(scores)}
     return pd.DataFrame(rows).T
 
 
@@ -175,11 +176,11 @@ def _verdict(dataset: str, mine: pd.DataFrame) -> Iterator[Block]:
     for rival in (name for name in RIVALS if name in set(mine["method"])):
         row: list[Any] = [rival]
         for name in measures:
-            found = claims.gain(mine, f"balanced_{name}", "ours", rival)
+            found = gain(mine, f"balanced_{name}", "ours", rival)
             known = [printed(dataset, "balanced", method).get(name) for method in ("ours", rival)]
             lead = None if None in known else known[0] - known[1]  # type: ignore[operator]
             row += [None if found is None else str(found), lead]
-            if name == "acsa" and found is not None and found.pairs > 1 and found.word() != "more":
+            if name == "acsa" and found is not None and found.word() != "more":
                 short_of.append(rival)
         if row[1] is not None:
             rows.append(row)
@@ -224,7 +225,7 @@ def _parts_blocks(dataset: str, how: str, mine: pd.DataFrame) -> Iterator[Block]
     rows, measures, latents = [], _measures("balanced"), LATENTS.get(dataset, {})
     for method, own in sorted(mine.groupby("method", sort=False), key=lambda pair: pair[0] != "ours"):
         scores = [spread(own[f"balanced_{name}"]) for name in measures]
-        found = None if method == "ours" else claims.gain(mine, "balanced_acsa", str(method), "ours")
+        found = None if method == "ours" else gain(mine, "balanced_acsa", str(method), "ours")
         told = None if found is None else str(found)
         rows.append([str(method), len(own), *scores, told, PARTS.get(str(method)), latents.get(str(method))])
     names = ["method", "seeds", *measures.values(), "change", "Table 4 (CIFAR-10)", "Table 5"]

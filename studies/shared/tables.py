@@ -34,12 +34,25 @@ class Paired:
             return "cannot tell"
         return more if self.mean > 0 else less
 
+    def beside(self, printed: float) -> str:
+        """Whether the difference has the sign of a printed one."""
+        return self.word("differs", "agrees") if printed > 0 else self.word("agrees", "differs")
+
     def __str__(self) -> str:
         return (
             f"{self.mean:+.2f} ± {self.half_width:.2f}"
             if np.isfinite(self.half_width)
             else f"{self.mean:+.2f}"
         )
+
+
+def gain(mine: pd.DataFrame, measure: str, method: str, over: str) -> Paired | None:
+    """What one method has above another, seed by seed; None where no seed has both."""
+    wide = mine.pivot_table(index="seed", columns="method", values=measure)
+    if not {method, over} <= set(wide):
+        return None
+    differences = (wide[method] - wide[over]).dropna()
+    return paired(differences) if len(differences) else None
 
 
 def gains(errors: pd.DataFrame, method: str) -> dict[str, Paired]:

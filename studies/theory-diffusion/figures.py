@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise._core.checks import FloatArray
+from equipoise._core.checks import FloatArray, check_integer
 from equipoise.report import COLORS, PALETTE, new_axes
 from equipoise.theory.diffusion import ClassMixture, RandomFeatures, centroid_overlaps, speciation_time
 from equipoise.theory.diffusion.instances import draw, equivalent_matrix, true_decomposition
@@ -245,6 +245,7 @@ def figure_7(dimension: int = 50, features_per_dim: float = 20.0, samples_per_di
 
 def figure_8(dimension: int = 60, features_per_dim: float = 20.0, samples_per_dim: float = 10.0) -> Figure:
     """Densities against eigenvalues: of Eq 114 for centroids of norm 0 and 1, of Eq 107 for extensive ones."""
+    check_integer("dimension", dimension, low=2)
     figure, axes = _grid(3)
     centered = ClassMixture([0.5, 0.5], [0.5, 0.25])
     short = ClassMixture([0.5, 0.5], [0.5, 0.25], np.eye(2) / dimension)

@@ -207,6 +207,13 @@ def test_cut_off_files_are_named(run, tmp_path, capsys):
     refused(capsys, run, "report", run, match="run.json is not readable JSON (cut off")
 
 
+def absent_device():
+    """No machine has both."""
+    import torch
+
+    return "mps" if torch.cuda.is_available() else "cuda"
+
+
 def test_bad_images_leave_nothing_behind(tmp_path, capsys):
     from PIL import Image
 
@@ -236,6 +243,7 @@ def test_bad_images_leave_nothing_behind(tmp_path, capsys):
         (["--steps", "0"], "steps must be at least 1"),
         (["--samples", "1"], "samples must be at least 2"),
         (["--preset", "paper"], "must be at least 8 wide, got (6, 6)"),
+        (["--device", absent_device()], "is not available here; 'auto' takes the best"),
     ):
         refused(capsys, tmp_path, "train", good, "--out", out, *QUICK, *wrong, match=said)
     assert not out.exists()

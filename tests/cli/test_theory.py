@@ -72,8 +72,9 @@ def test_every_study_of_a_figure_exists(model):
         assert name in spec_names()
 
 
-def test_a_refused_figure_leaves_no_folder(tmp_path, capsys):
+@pytest.mark.parametrize("number", ["2", "3", "7", "8"])
+def test_a_refused_figure_leaves_no_folder(tmp_path, capsys, number):
     out = tmp_path / "figures"
-    assert main(["theory", "diffusion", "--figure", "3", "--set", "dimension=0", "--out", str(out)]) == 2
+    assert main(["theory", "diffusion", "--figure", number, "--set", "dimension=0", "--out", str(out)]) == 2
     assert "dimension must be at least 2" in capsys.readouterr().err
     assert not out.exists()

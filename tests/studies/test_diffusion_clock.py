@@ -123,6 +123,22 @@ def test_nothing_is_said_of_gaps_that_scatter():
     assert found(frame)["order"].verdict == found(frame)["share"].verdict == "cannot tell"
 
 
+@pytest.mark.parametrize(("pairs", "given"), [(4, False), (9, False), (9, True)])
+def test_intervals_of_correlations_hold_the_truth(pairs, given):
+    """In 95 % of draws, also for the few pairs of a grid that is not whole."""
+    figures = study_module("diffusion-clock", "gap_figures")
+    rng, truth, held = np.random.default_rng(0), 0.7, 0
+    for _ in range(1500):
+        x, third, noise = rng.normal(size=(3, pairs))
+        y = truth * x + np.sqrt(1 - truth**2) * noise
+        frame = pd.DataFrame(
+            {"pair": range(pairs), "x": x + third * given, "third": third, "log_gap": y + third * given}
+        )
+        found = figures.partial_correlation(frame, "x", "third") if given else figures.correlation(frame, "x")
+        held += found[1] <= truth <= found[2]
+    assert 0.93 < held / 1500 < 0.97
+
+
 def test_an_extreme_variance_is_left_out_of_the_norms():
     runs = prepared(made_up())
     kept, left_out = study_module("diffusion-clock", "gap_figures").moderate(runs[runs["share"] == 0.5])

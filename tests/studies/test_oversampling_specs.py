@@ -171,6 +171,28 @@ def test_image_page_opens_with_the_papers_claims():
     assert all("cannot tell" in line for name, line in alone.items() if name.startswith("ACSA"))
 
 
+def test_image_page_of_a_grid_that_is_half_done_says_no_more_than_it_has():
+    rows = [made_up("ours", seed, score=84.0 + seed) for seed in (0, 1, 2)]
+    rows += [made_up("GAMO", seed, score=70.0 + seed) for seed in (0, 1, 2)]
+    assert "above every rival" in image_page(rows)
+    text = image_page([*rows, made_up("SMOTE", 0, score=70.0)])
+    assert "not above SMOTE by more than the interval" in text, "one seed has no interval"
+    assert "84.79 (balanced) | 85.00 ± 2.48 | 3 | cannot tell" in text, "a wide interval agrees with nothing"
+    even = [made_up("balanced batches", seed, score=84.5 + seed) for seed in (0, 1)]
+    assert "Ours less balanced batches alone: -0.50 ± 0.00 points of ACSA (2 seeds)" in image_page(
+        [*rows, *even]
+    )
+
+
+def test_own_significance_takes_the_seeds_that_all_methods_have():
+    page = study_module("oversampling-images", "page")
+    names = ("ours", "DeepSMOTE", "GAMO", "BAGAN", "DGC")
+    rows = [made_up(name, 0, score=80.0) for name in names] + [made_up("ours", 1, score=99.0)]
+    found = page._own_acsa([("fashion-mnist", "", pd.DataFrame(rows))])
+    assert (found == 80.0).all(axis=None)
+    assert found.shape == (2, 5)
+
+
 def test_image_page_compares_within_one_setting():
     """Cells at equal updates and at equal cost stand apart; claims are those of the former."""
     rows = [made_up(method, seed, score=90.0) for method in ("ours", "GAMO") for seed in (0, 1)]
@@ -223,6 +245,21 @@ def test_image_page_shows_parts_long_runs_and_a_look_inside():
     assert "9,000" in text
     assert "oversampling-latent-fashion-mnist" in text
     assert "principal components and t-SNE" in text
+
+
+def test_table_page_opens_with_the_papers_claims():
+    spec = named_spec("oversampling-tabular")
+    score = {"ours": 90.0, "GAMO": 95.0, "DGC": 85.0}
+    rows = [
+        {"dataset": "isolet", "method": name, "seed": seed, "fit_cpu_seconds": 3.0}
+        | dict.fromkeys(spec.metrics, value + seed / 10)
+        for name, value in score.items()
+        for seed in (0, 1)
+    ]
+    text = Report("page", spec.page(pd.DataFrame(rows), spec)).to_markdown()
+    assert "ACSA +1.94 over GAMO | -5.00 ± 0.00 | 2 | differs" in text
+    assert "ACSA +4.72 over DGC | +5.00 ± 0.00 | 2 | agrees" in text
+    assert text.index("The paper's claims") < text.index("## isolet")
 
 
 @pytest.mark.parametrize("method", ["ours", "boosting, weights and threshold"])
@@ -297,6 +334,11 @@ def test_parts_page_says_what_does_the_work():
     assert "helps" in lines["batches: balanced less natural"]
     assert "cannot tell" in lines["mixes: uniform less none"]
     assert "harms" in lines["decoder: sum less none"]
+    assert (
+        "oversampling +19.00 (Table 4) | mixes, in natural batches | +0.00 ± 0.75 | 3 | cannot tell" in text
+    )
+    assert "mixes and balanced batches | +10.00 ± 1.49 | 3 | agrees" in text
+    assert text.index("The paper's claims") < text.index("what does the work")
     alone = Report("page", spec.page(_parts(acsa, seeds=(0,)), spec)).to_markdown()
     assert "helps" not in alone, "one seed has no interval"
 
@@ -317,5 +359,8 @@ def test_made_images_are_judged_and_shown(monkeypatch):
     assert "coverage: ours less DeepSMOTE" in text
     assert "2.04" in text, "the paper's density"
     assert "oversampling-samples-cifar10" in text
+    more = pd.concat([results, results[results["method"] != "GAMO"].assign(seed=1)])
+    half = Report("page", spec.page(more, spec)).to_markdown()
+    assert "coverage: ours less GAMO" in half, "seeds that only ours has are left out"
     equal = results.assign(feature_coverage=[[0.5, 0.5]] * len(results))
     assert "cannot tell" in Report("page", spec.page(equal, spec)).to_markdown(), "no difference, no verdict"

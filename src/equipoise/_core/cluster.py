@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import logging
 from typing import Any
+
+from equipoise._core.extras import optional
 
 _SCHEMES = ("tcp", "tls", "ws", "wss", "ucx")
 
@@ -31,10 +32,7 @@ def cluster_address(engine: str) -> str | None:
 
 def distributed() -> Any:
     """The module, or a sentence that says how to install it."""
-    try:
-        return importlib.import_module("distributed")
-    except ImportError as error:
-        raise ImportError("a Dask engine needs distributed: pip install 'equipoise[bench]'") from error
+    return optional("distributed", "a Dask engine needs distributed")
 
 
 def connect(address: str, timeout: float = 10.0) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,15 @@ _EXTRAS = {
     **dict.fromkeys(("matplotlib", "plotly", "jinja2", "pyarrow", "skops", "PIL"), "report"),
     **dict.fromkeys(("optuna", "dask", "distributed", "baycomp", "scikit_posthocs", "psutil"), "bench"),
 }
+
+
+def optional(module: str, need: str) -> Any:
+    """A module of an optional package, or the sentence that says what ``need``s it and how to install it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        extra = _EXTRAS[module.partition(".")[0]]
+        raise ImportError(f"{need}: pip install 'equipoise[{extra}]'") from error
 
 
 def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:

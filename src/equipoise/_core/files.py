@@ -369,8 +369,7 @@ def check_json(value: Any, source: PathLike) -> dict[str, Any]:
     found = value.pop("sha256", None) if isinstance(value, dict) else None
     if found is None or found != _checksum(value):
         raise DamagedFileError(f"{source} is damaged: it is not what was saved")
-    checked: dict[str, Any] = value
-    return checked
+    return value
 
 
 def read_checked_json(path: PathLike) -> dict[str, Any]:

@@ -48,14 +48,14 @@ def describe(value: Any) -> str:
 
 
 @functools.cache
-def environment() -> dict[str, str]:
-    """The CPU and the versions on which trained numbers depend in their last digits.
+def environment(packages: tuple[str, ...] = _PACKAGES) -> dict[str, str]:
+    """The CPU and the versions (of the packages that are here) on which trained numbers depend.
 
     >>> sorted(environment())[:2]
     ['cpu', 'equipoise']
     """
     found = {"cpu": cpu_model(), "python": platform.python_version()}
-    for name in _PACKAGES:
+    for name in packages:
         try:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:

@@ -7,7 +7,7 @@ import math
 import time as clock
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,7 @@ _UNMET = "The wish cannot be met"  # begins the note that says why
 _CONCLUDING_A_ROW = 5e-5  # seconds for the figures of some ten models
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class Advisor(ClassifierMixin, BaseEstimator):
     """Finds the best decision for an imbalanced table within a budget of time.
 
@@ -117,40 +118,21 @@ class Advisor(ClassifierMixin, BaseEstimator):
     ((3,), ['logistic', 'never-positive'])
     """
 
-    def __init__(
-        self,
-        *,
-        cost: Any = None,
-        recall: float | None = None,
-        precision: float | None = None,
-        alerts: float | None = None,
-        beta: float | None = None,
-        confidence: float = 0.95,
-        prior: Any = None,
-        positive: Any = None,
-        budget: str | float = "5m",
-        treatments: Sequence[Any] | None = None,
-        trials: int | None = None,
-        n_jobs: int | None = 1,
-        engine: str = "local",
-        random_state: Any = 0,
-        verbose: bool | None = None,
-    ) -> None:
-        self.cost = cost
-        self.recall = recall
-        self.precision = precision
-        self.alerts = alerts
-        self.beta = beta
-        self.confidence = confidence
-        self.prior = prior
-        self.positive = positive
-        self.budget = budget
-        self.treatments = treatments
-        self.trials = trials
-        self.n_jobs = n_jobs
-        self.engine = engine
-        self.random_state = random_state
-        self.verbose = verbose
+    cost: Any = None
+    recall: float | None = None
+    precision: float | None = None
+    alerts: float | None = None
+    beta: float | None = None
+    confidence: float = 0.95
+    prior: Any = None
+    positive: Any = None
+    budget: str | float = "5m"
+    treatments: Sequence[Any] | None = None
+    trials: int | None = None
+    n_jobs: int | None = 1
+    engine: str = "local"
+    random_state: Any = 0
+    verbose: bool | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -298,9 +280,9 @@ class Advisor(ClassifierMixin, BaseEstimator):
         budget.set_aside(0.0)
         return found, failures
 
-    bags_: list[Bag]
-    stack_: Stack
-    encoders_: dict[str, Any]
+    bags_: list[Bag] = field(init=False)
+    stack_: Stack = field(init=False)
+    encoders_: dict[str, Any] = field(init=False)
 
     def _take(self, concluded: Conclusion, made: Prepared, found: Found) -> None:
         """Keep what the search came to."""

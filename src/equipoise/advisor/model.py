@@ -23,6 +23,7 @@ import pandas as pd
 
 import equipoise
 from equipoise._core.checks import check_array, check_distribution
+from equipoise._core.extras import optional
 from equipoise._core.files import DamagedFileError, write_bytes, write_json
 from equipoise._core.memory import refuse_if_too_large
 from equipoise._core.sealed import SealedFolder, open_sealed, sealing
@@ -35,7 +36,7 @@ from equipoise.advisor.treatments import Treatment, all_treatments
 from equipoise.advisor.treatments._boosted import CatBoostTrees, LightGBMTrees
 from equipoise.advisor.verdict import Verdict
 from equipoise.datasets.schema import Schema
-from equipoise.metrics import Decision, Wish
+from equipoise.metrics.decisions import decision_from_json, decision_to_json
 
 FORMAT = 2
 _PACKAGES = (
@@ -77,13 +78,10 @@ def _skops() -> Any:
     absent = {name: None for name in adapters if name not in sys.modules}
     sys.modules.update(absent)  # type: ignore[arg-type]
     try:
-        import skops.io
-    except ImportError as error:
-        raise ImportError("the model folder needs skops: pip install 'equipoise[report]'") from error
+        return optional("skops.io", "the model folder needs skops")
     finally:
         for name in absent:
             del sys.modules[name]
-    return skops.io
 
 
 def save_advisor(advisor: Advisor, folder: str | PathLike[str]) -> Path:
@@ -124,22 +122,12 @@ def _advisor_to_json(advisor: Advisor) -> dict[str, Any]:
         "labels": [_plain(label) for label in advisor._labels],
         "data_prior": advisor.data_prior_.tolist(),
         "stack": {"weights": advisor.stack_.weights.tolist(), "offsets": advisor.stack_.offsets.tolist()},
-        "decision": _decision_to_json(advisor.decision_),
+        "decision": decision_to_json(advisor.decision_),
         "verdict": asdict(advisor.verdict_),
         "leaderboard": advisor.leaderboard_.reset_index().to_dict("records"),
         "notes": list(advisor.notes_),
         "fit_seconds": advisor.fit_seconds_,
         "info": getattr(advisor, "info_", {}),
-    }
-
-
-def _decision_to_json(decision: Decision) -> dict[str, Any]:
-    """A decision as plain values."""
-    return {
-        "losses": decision.losses.tolist(),
-        "threshold": decision.threshold,
-        "prior": decision.prior.tolist(),
-        "wish": asdict(decision.wish),
     }
 
 
@@ -237,7 +225,7 @@ def _from_json(saved: SealedFolder, data: dict[str, Any], trusted: frozenset[str
     if weights.shape != (len(advisor.bags_),) or offsets.shape != (n,) or (weights < 0).any():
         raise ValueError(f"the stack must have {len(advisor.bags_)} weights and {n} offsets")
     advisor.stack_ = Stack(weights, offsets)
-    advisor.decision_ = _decision_from_json(data["decision"], n)
+    advisor.decision_ = decision_from_json(data["decision"], n)
     arrays = saved.read_arrays("held_out.npz", *data["arrays"])
     advisor.held_out_, advisor.truth_, advisor.block_ = arrays["held_out"], arrays["truth"], arrays["block"]
     if advisor.held_out_.shape != (len(advisor.truth_), n) or len(advisor.block_) != len(advisor.truth_):
@@ -258,16 +246,6 @@ def _distribution(values: Any, n: int) -> Any:
     if len(shares) != n:
         raise ValueError(f"a prior must have {n} shares, got {len(shares)}")
     return shares
-
-
-def _decision_from_json(saved: dict[str, Any], n: int) -> Decision:
-    losses = check_array("losses", saved["losses"])
-    if losses.shape != (n, n):
-        raise ValueError(f"the decision must be a table of {n} by {n} losses")
-    wish = dict(saved["wish"])
-    if isinstance(wish["cost"], list):
-        wish["cost"] = tuple(map(tuple, wish["cost"]))
-    return Decision(losses, _distribution(saved["prior"], n), Wish(**wish))
 
 
 def _bag_from_json(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import pandas as pd
 from torch import Tensor, nn
 
 from equipoise.classifiers._lambda_search import Tuning
-from equipoise.metrics import Decision, Wish
+from equipoise.metrics.decisions import decision_from_json, decision_to_json
 from equipoise.networks import ConditionalNetwork, build_network
 from equipoise.training import ConditionalStep, ConditionedLoss, FamilyLoss
 from equipoise.training.distributions import Distribution
@@ -24,36 +24,22 @@ class ConditionalModule:
 
     module: Any
     default: tuple[float, ...]
-    modulate: bool
-    hidden: int
-    residual: bool
-    center: tuple[float, ...] | None = None
-    spread: tuple[float, ...] | None = None
+    settings: dict[str, Any]
 
     def __call__(self, input_shape: Sequence[int], n_classes: int, **params: Any) -> nn.Module:
         network = build_network(self.module, input_shape, n_classes, **params)
-        return ConditionalNetwork(
-            network,
-            self.default,
-            modulate=self.modulate,
-            hidden=self.hidden,
-            residual=self.residual,
-            center=self.center,
-            spread=self.spread,
-        )
+        return ConditionalNetwork(network, self.default, **self.settings)
 
     @classmethod
     def of(cls, owner: Any, module: Any) -> ConditionalModule:
         """For a conditional classifier whose distribution and default λ are known."""
-        shell = cls(
-            module, tuple(owner.default_.values()), owner.film, owner.film_hidden, owner.film_residual
-        )
-        if not owner.film_scaled:
-            return shell
-        u = (np.arange(256) + 0.5) / 256
-        values = [law.quantile(u) for law in owner.distribution_.values()]
-        center = tuple(float(value.mean()) for value in values)
-        return replace(shell, center=center, spread=tuple(float(value.std()) or 1.0 for value in values))
+        settings = {"modulate": owner.film, "hidden": owner.film_hidden, "residual": owner.film_residual}
+        if owner.film_scaled:
+            u = (np.arange(256) + 0.5) / 256
+            values = [law.quantile(u) for law in owner.distribution_.values()]
+            settings["center"] = tuple(float(value.mean()) for value in values)
+            settings["spread"] = tuple(float(value.std()) or 1.0 for value in values)
+        return cls(module, tuple(owner.default_.values()), settings)
 
 
 @dataclass(frozen=True)
@@ -92,7 +78,7 @@ def tuning_to_dict(tuning: Tuning, positive: Any) -> dict[str, Any]:
     return {
         "params": tuning.params,
         "value": tuning.value,
-        "decision": None if decision is None else _decision_to_dict(decision),
+        "decision": None if decision is None else decision_to_json(decision),
         "prior": tuning.prior,
         "positive": np.asarray(positive).tolist(),
         "table": {name: tuning.table[name].tolist() for name in tuning.table},
@@ -102,20 +88,5 @@ def tuning_to_dict(tuning: Tuning, positive: Any) -> dict[str, Any]:
 def tuning_from_dict(saved: dict[str, Any], classes: npt.NDArray[Any]) -> tuple[Tuning, Any]:
     values = dict(saved)
     positive = classes[classes.tolist().index(values.pop("positive"))]
-    decision = None if values["decision"] is None else _decision_from_dict(values["decision"])
+    decision = None if values["decision"] is None else decision_from_json(values["decision"], len(classes))
     return Tuning(**{**values, "decision": decision, "table": pd.DataFrame(values["table"])}), positive
-
-
-def _decision_to_dict(decision: Decision) -> dict[str, Any]:
-    return {
-        "losses": decision.losses.tolist(),
-        "prior": decision.prior.tolist(),
-        "wish": asdict(decision.wish),
-    }
-
-
-def _decision_from_dict(saved: dict[str, Any]) -> Decision:
-    wish = dict(saved["wish"])
-    if isinstance(wish["cost"], list):
-        wish["cost"] = tuple(map(tuple, wish["cost"]))
-    return Decision(np.array(saved["losses"]), np.array(saved["prior"]), Wish(**wish))

@@ -2,31 +2,53 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import torch
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from equipoise._core.checks import FloatArray
+from equipoise._core.random import derive_seed, draw_seed
 from equipoise._core.sealed import SealedFolder
 from equipoise.classifiers.ledger import posterior_scores, softmax
 from equipoise.classifiers.saving import load_classifier, save_classifier
-from equipoise.classifiers.targets import check_inputs
+from equipoise.classifiers.targets import Targets, check_inputs, check_training_data
 from equipoise.losses._links import Link
-from equipoise.training import predict
-from equipoise.training.inputs import Preparation
+from equipoise.training import (
+    Callback,
+    Checkpoint,
+    EarlyStopping,
+    LearningRate,
+    TensorData,
+    Validation,
+    predict,
+)
+from equipoise.training.checkpoint import run_identity
+from equipoise.training.inputs import Preparation, unit_preparation
 
 C = TypeVar("C", bound="_NetworkClassifier")
 
 
-class _NetworkClassifier(ClassifierMixin, BaseEstimator):
-    """A subclass has ``fit``, which sets the attributes below, ``decision_prior`` and ``_empty_network``."""
+class _ImageClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier of rows or of images."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags
+
+
+class _NetworkClassifier(_ImageClassifier):
+    """A subclass has ``fit``, which sets the attributes below, its settings, and ``_empty_network``."""
 
     classes_: npt.NDArray[Any]
     preparation_: Preparation
@@ -36,10 +58,45 @@ class _NetworkClassifier(ClassifierMixin, BaseEstimator):
     link_: Link | None = None
     history_: pd.DataFrame
     decision_prior: str | npt.ArrayLike
+    schedule: Any
+    callbacks: Sequence[Callback]
+    early_stopping: Any
+    checkpoint: Any
+    image_shape: Any
+    random_state: Any
 
     @abstractmethod
     def _empty_network(self) -> nn.Module:
         """A network of the fitted shape, for weights that were saved."""
+
+    def _begin(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Targets, Any, Any, int]:
+        """The checked targets, the inputs scaled by their range, an untrained network, and the seed."""
+        X, y, weight = check_training_data(self, X, y, sample_weight)
+        targets, seed = Targets.fit(y, weight, None), draw_seed(self.random_state)
+        self.classes_, self.n_features_in_ = targets.classes, X.shape[1]
+        self.preparation_ = unit_preparation(X, self.image_shape)
+        inputs = self.preparation_(X)
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(derive_seed(seed, "network"))
+            return targets, inputs, self._empty_network(), seed
+
+    def _callbacks(
+        self, held_out: TensorData | None, data: TensorData, seed: int, *, own: Sequence[Callback] = (),
+        monitor: str = "val_loss", loss: Any = None,
+    ) -> list[Callback]:  # fmt: skip
+        """The learning rate's, the user's, the method's own, early stopping on held-out rows, and checkpoints."""
+        schedule, stopping = self.schedule, self.early_stopping
+        rate = copy.deepcopy(schedule) if isinstance(schedule, LearningRate) else LearningRate(schedule)
+        wanted: list[Callback] = [rate, *copy.deepcopy(list(self.callbacks)), *own]
+        if held_out is not None:
+            asked = isinstance(stopping, EarlyStopping)
+            wanted += [
+                Validation(held_out, loss),
+                copy.deepcopy(stopping) if asked else EarlyStopping(monitor),
+            ]
+        if self.checkpoint is not None:
+            wanted.append(Checkpoint(self.checkpoint, identity=run_identity(self, seed, data=data)))
+        return wanted
 
     def _inputs(self, X: npt.ArrayLike) -> Any:
         check_is_fitted(self)
@@ -134,30 +191,23 @@ class _NetworkClassifier(ClassifierMixin, BaseEstimator):
         """
         return load_classifier(cls, folder, params)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        return tags
 
-
-class _WrappingClassifier(ClassifierMixin, BaseEstimator):
+class _WrappingClassifier(_ImageClassifier):
     """A subclass's ``fit`` trains ``classifier_``, a :class:`NeuralClassifier`, whose facts it shows as its own."""
 
     classifier_: Any
 
     @property
+    def network_(self) -> Any:
+        """The trained network."""
+        return self.classifier_.network_
+
+    @property
     def history_(self) -> pd.DataFrame:
         """A row an epoch of training."""
-        history: pd.DataFrame = self.classifier_.history_
-        return history
+        return self.classifier_.history_
 
     @property
     def data_prior_(self) -> FloatArray:
         """The class shares of the training data."""
-        prior: FloatArray = self.classifier_.data_prior_
-        return prior
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        return tags
+        return self.classifier_.data_prior_

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -17,8 +16,7 @@ from equipoise.classifiers.ledger import implied_prior, sampled_prior
 from equipoise.losses import get_loss
 from equipoise.losses._links import Link
 from equipoise.networks import build_network
-from equipoise.training import Callback, Sampler, Step, TensorData, fit
-from equipoise.training.processes import launched
+from equipoise.training import Step, TensorData, fit
 from equipoise.training.steps import call_if_there
 
 
@@ -32,53 +30,17 @@ class Job:
     data: TensorData
     class_counts: FloatArray
     class_mass: FloatArray
-    sampler: Sampler | None
-    class_weight: Tensor | None
     optimizer: str | Callable[..., torch.optim.Optimizer]
     optimizer_params: dict[str, Any]
     lr: float
-    epochs: int
-    batch_size: int
-    seed: int
-    augment: Callable[..., Any] | None
-    callbacks: Sequence[Callback]
-    verbose: bool | None
+    settings: dict[str, Any]  # of the loop
 
 
-@dataclass
-class Done:
-    weights: dict[str, Tensor]
-    history: list[dict[str, float]]
-    sampled_prior: FloatArray
-    training_prior: FloatArray
-    step_state: Any = None
-
-
-def train_job(fabric: Any, job: Job) -> Done:
-    """Run a job here, or in the processes that the fabric starts."""
-    done = launched(fabric, _train, job)
-    for name in ("sampled_prior", "training_prior"):
-        done[name] = np.asarray(done[name])
-    return Done(**done)
-
-
-def _train(fabric: Any, job: Job) -> dict[str, Any]:
+def train(fabric: Any, job: Job) -> dict[str, Any]:
+    """What a job comes to: weights, history, priors, and the step's state."""
     parameters = [p for part in (job.network, job.loss) for p in part.parameters() if p.requires_grad]
-    run = fit(
-        job.network,
-        job.step,
-        job.data,
-        optimizer=build_optimizer(job.optimizer, parameters, job.lr, job.optimizer_params),
-        epochs=job.epochs,
-        batch_size=job.batch_size,
-        seed=job.seed,
-        sampler=job.sampler,
-        augment=job.augment,
-        class_weight=job.class_weight,
-        callbacks=job.callbacks,
-        fabric=fabric,
-        verbose=job.verbose,
-    )
+    optimizer = build_optimizer(job.optimizer, parameters, job.lr, job.optimizer_params)
+    run = fit(job.network, job.step, job.data, optimizer=optimizer, fabric=fabric, **job.settings)
     weights = {name: value.detach().cpu() for name, value in run.network.state_dict().items()}
     sampled = sampled_prior(
         job.class_mass,
@@ -136,8 +98,7 @@ def build_loss(
             raise ValueError("loss_params needs a loss by name, got an instance")
         return copy.deepcopy(loss)
     if callable(loss):
-        made: nn.Module = loss(counts, **(params or {}))
-        return made
+        return loss(counts, **(params or {}))
     return get_loss(loss, class_counts=counts, **(params or {}))
 
 
@@ -168,5 +129,4 @@ class LinkedCrossEntropy:
 def exact_link(loss: Any) -> Link | None:
     """The exact link of a loss; None if it has none, or is not of this family."""
     find = getattr(loss, "link", None)
-    found: Link | None = find() if callable(find) else None
-    return found
+    return find() if callable(find) else None

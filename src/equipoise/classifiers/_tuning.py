@@ -47,8 +47,7 @@ class _View:
         return True
 
     def predict_proba(self, X: Any) -> FloatArray:
-        proba: FloatArray = self.answer(self._rows.asked)[:, np.argsort(self._order)]
-        return proba
+        return self.answer(self._rows.asked)[:, np.argsort(self._order)]
 
     def decision_function(self, X: Any) -> FloatArray:
         scores = self._owner._scores(self._features, self._params, "train")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,6 @@ from equipoise.classifiers.neural import NeuralClassifier
 from equipoise.classifiers.saving import check_kind
 from equipoise.classifiers.targets import check_inputs, check_training_data
 from equipoise.datasets import ImageFiles
-from equipoise.networks import ConditionalNetwork
 from equipoise.training import FamilyLoss, Linear, predict
 from equipoise.training.distributions import Distribution, check_distributions, from_dict, to_dict
 
@@ -42,8 +42,19 @@ _DEFAULTS: dict[str, dict[str, Distribution]] = {
     "focal": {"alpha": Linear(0.25, 0.75, 2), "phi": Linear(1, 3, 0.5)},
     "la": {"tau": Linear(0, 3, 0.33)},
 }
+_SAVED = (
+    "loss",
+    "loss_params",
+    "step_params",
+    "film",
+    "film_hidden",
+    "film_residual",
+    "film_scaled",
+    "per_sample",
+)
 
 
+@dataclass(repr=False, eq=False)
 class ConditionalClassifier(TunedAfterTraining, _WrappingClassifier):
     """Loss-conditional training: a network that is told its loss's hyper-parameters λ, drawn anew each batch.
 
@@ -104,34 +115,19 @@ class ConditionalClassifier(TunedAfterTraining, _WrappingClassifier):
     ['gamma', 'tau']
     """
 
-    def __init__(
-        self,
-        loss: str = "vs",
-        *,
-        distribution: dict[str, Any] | None = None,
-        loss_params: dict[str, Any] | None = None,
-        step: str | Callable[..., Any] = "plain",
-        step_params: dict[str, Any] | None = None,
-        estimator: NeuralClassifier | None = None,
-        film: bool = True,
-        film_hidden: int = 128,
-        film_residual: bool = True,
-        film_scaled: bool = False,
-        per_sample: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.loss = loss
-        self.distribution = distribution
-        self.loss_params = loss_params
-        self.step = step
-        self.step_params = step_params
-        self.estimator = estimator
-        self.film = film
-        self.film_hidden = film_hidden
-        self.film_residual = film_residual
-        self.film_scaled = film_scaled
-        self.per_sample = per_sample
-        self.random_state = random_state
+    loss: str = "vs"
+    _: KW_ONLY
+    distribution: dict[str, Any] | None = None
+    loss_params: dict[str, Any] | None = None
+    step: str | Callable[..., Any] = "plain"
+    step_params: dict[str, Any] | None = None
+    estimator: NeuralClassifier | None = None
+    film: bool = True
+    film_hidden: int = 128
+    film_residual: bool = True
+    film_scaled: bool = False
+    per_sample: bool = False
+    random_state: Any = None
 
     # Fitting
 
@@ -162,11 +158,10 @@ class ConditionalClassifier(TunedAfterTraining, _WrappingClassifier):
             X if isinstance(X, ImageFiles) else np.asarray(X), y, sample_weight
         )
         self.classes_ = self.classifier_.classes_
-        self.class_counts_, self.sampled_prior_ = (
-            self.classifier_.class_counts_,
-            self.classifier_.sampled_prior_,
-        )
-        self._forget_tuning()
+        self.class_counts_ = self.classifier_.class_counts_
+        self.sampled_prior_ = self.classifier_.sampled_prior_
+        if hasattr(self, "tuning_"):
+            del self.tuning_
         return self
 
     def _read_distribution(self, n_classes: int) -> dict[str, Distribution]:
@@ -187,16 +182,6 @@ class ConditionalClassifier(TunedAfterTraining, _WrappingClassifier):
             random_state=self.random_state if self.random_state is not None else base.random_state,
         )
 
-    def _forget_tuning(self) -> None:
-        if hasattr(self, "tuning_"):
-            del self.tuning_
-
-    @property
-    def network_(self) -> ConditionalNetwork:
-        """The trained network."""
-        network: ConditionalNetwork = self.classifier_.network_
-        return network
-
     # Predicting
 
     def backbone(self, X: npt.ArrayLike) -> Tensor:
@@ -215,15 +200,11 @@ class ConditionalClassifier(TunedAfterTraining, _WrappingClassifier):
         check_is_fitted(self)
         return predict(FeaturesOnly(self.network_), self.classifier_.preparation_(check_inputs(self, X)))
 
-    def _logits(self, features: Tensor, params: Params) -> FloatArray:
-        told = torch.tensor([params[name] for name in self.distribution_], dtype=torch.float64)
-        logits: FloatArray = self.network_.exact_answer(features, told).numpy()
-        return logits
-
     def _scores(self, features: Tensor, params: Params | None, prior: Any) -> FloatArray:
         """The raw logits under λ for the prior ``"train"``; for another one the log-posterior, up to a constant."""
         chosen = self._complete(params)
-        logits = self._logits(features, chosen)
+        told = torch.tensor([chosen[name] for name in self.distribution_], dtype=torch.float64)
+        logits = self.network_.exact_answer(features, told).numpy()
         if self.film or (isinstance(prior, str) and prior == "train"):
             return self._posterior(logits, chosen, prior)
         trained = representative_grid(self.distribution_)
@@ -357,19 +338,7 @@ class ConditionalClassifier(TunedAfterTraining, _WrappingClassifier):
         """
         check_is_fitted(self)
         tuning: Tuning | None = getattr(self, "tuning_", None)
-        settings = {
-            name: getattr(self, name)
-            for name in (
-                "loss",
-                "loss_params",
-                "step_params",
-                "film",
-                "film_hidden",
-                "film_residual",
-                "film_scaled",
-                "per_sample",
-            )
-        }
+        settings = {name: getattr(self, name) for name in _SAVED}
         base: Any = self.classifier_.module
         with sealing(folder) as temporary:
             self.classifier_.save(temporary / "network")

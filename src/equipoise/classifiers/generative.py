@@ -13,9 +13,7 @@ import pandas as pd
 import torch
 
 from equipoise._core.checks import check_in_range, check_positive
-from equipoise._core.random import derive_seed, draw_seed
 from equipoise.classifiers._prediction import _NetworkClassifier
-from equipoise.classifiers.targets import Targets, check_training_data
 from equipoise.networks.generative import GenerativeNetwork
 from equipoise.training import (
     Callback,
@@ -27,7 +25,6 @@ from equipoise.training import (
     make_fabric,
 )
 from equipoise.training.generators import DensityStep
-from equipoise.training.inputs import unit_preparation
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -122,17 +119,9 @@ class GenerativeClassifier(_NetworkClassifier):
         GenerativeClassifier
             The fitted classifier itself.
         """
-        X, y, _ = check_training_data(self, X, y, None)
         check_in_range("clf_weight", self.clf_weight, 0)
         check_in_range("kl_weight", self.kl_weight, 0)
-        targets = Targets.fit(y, None, None)
-        seed = draw_seed(self.random_state)
-        self.classes_, self.n_features_in_ = targets.classes, X.shape[1]
-        self.preparation_ = unit_preparation(X, self.image_shape)
-        inputs = self.preparation_(X)
-        with torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(derive_seed(seed, "network"))
-            network = self._empty_network()
+        targets, inputs, network, seed = self._begin(X, y)
         shares = np.full(len(self.classes_), 1 / len(self.classes_))
         callbacks: list[Callback] = [LearningRate("cosine")]
         if self.average:

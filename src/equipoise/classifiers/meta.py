@@ -212,18 +212,10 @@ class MetaClassifier(_WrappingClassifier):
         return PRESETS[self.preset][self.method][name] if given is None else given
 
     def _step_params(self, seed: int) -> dict[str, Any]:
-        return {
-            "method": self.method,
-            "method_params": self._params(),
-            "seed": seed,
-            "warmup": self._setting("warmup"),
-            "meta_loss": self._setting("meta_loss"),
-            "layers": self.layers,
-            "virtual": self.virtual,
-            "meta_batch_size": self.meta_batch_size,
-            "meta_lr": self.meta_lr,
-            "clip": self.clip,
-        }
+        names = ("method", "layers", "virtual", "meta_batch_size", "meta_lr", "clip")
+        own = {name: getattr(self, name) for name in names}
+        chosen = {name: self._setting(name) for name in ("warmup", "meta_loss")}
+        return {**own, **chosen, "method_params": self._params(), "seed": seed}
 
     def _meta_rows(self, y: npt.NDArray[Any], codes: IntArray, seed: int) -> IntArray:
         if np.ndim(self.meta_set) == 0:
@@ -256,11 +248,6 @@ class MetaClassifier(_WrappingClassifier):
     # Predicting
 
     @property
-    def network_(self) -> nn.Module:
-        """The trained network."""
-        return self.classifier_.network_
-
-    @property
     def training_prior_(self) -> FloatArray:
         """The class prior that the posterior was trained to."""
         return self.classifier_.training_prior_
@@ -282,8 +269,7 @@ class MetaClassifier(_WrappingClassifier):
         array of shape (n,)
             The labels.
         """
-        checked = self._checked(X)
-        return self.classifier_.predict(checked)
+        return self.classifier_.predict(self._checked(X))
 
     def predict_proba(self, X: npt.ArrayLike, prior: str | npt.ArrayLike = "data") -> FloatArray:
         """Class probabilities under a prior: ``"data"``, ``"train"`` or an array.
@@ -300,8 +286,7 @@ class MetaClassifier(_WrappingClassifier):
         array of shape (n, classes)
             The probabilities.
         """
-        checked = self._checked(X)
-        return self.classifier_.predict_proba(checked, prior)
+        return self.classifier_.predict_proba(self._checked(X), prior)
 
     def decision_function(self, X: npt.ArrayLike) -> FloatArray:
         """Logits; the difference of the two for two classes.
@@ -316,8 +301,7 @@ class MetaClassifier(_WrappingClassifier):
         array of shape (n,) or (n, classes)
             The logits.
         """
-        checked = self._checked(X)
-        return self.classifier_.decision_function(checked)
+        return self.classifier_.decision_function(self._checked(X))
 
     # Looking at what was learned
 

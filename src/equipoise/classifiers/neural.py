@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import torch
@@ -22,7 +22,7 @@ from equipoise.classifiers._training_job import (
     build_loss,
     exact_link,
     initial_network,
-    train_job,
+    train,
 )
 from equipoise.classifiers.ledger import implied_prior, sampled_prior
 from equipoise.classifiers.recipes import with_recipe
@@ -30,18 +30,16 @@ from equipoise.classifiers.targets import Targets, check_training_data
 from equipoise.networks import use_cosine_head
 from equipoise.training import (
     Callback,
-    Checkpoint,
     ClassSampler,
     EarlyStopping,
     LearningRate,
     TensorData,
-    Validation,
     build_step,
     class_shares,
     make_fabric,
 )
-from equipoise.training.checkpoint import run_identity
 from equipoise.training.inputs import Preparation
+from equipoise.training.processes import launched
 
 
 @dataclass(repr=False, eq=False)
@@ -208,14 +206,14 @@ class NeuralClassifier(_NetworkClassifier):
         self.preparation_ = Preparation.fit(X, self.image_shape)
         planned = with_recipe(self, self.recipe)
         job = planned._job(self.preparation_(X), targets, draw_seed(self.random_state))
-        done = train_job(make_fabric(self.device, self.precision, self.num_processes), job)
-        job.network.load_state_dict(done.weights)
+        done = launched(make_fabric(self.device, self.precision, self.num_processes), train, job)
+        job.network.load_state_dict(done["weights"])
         self.network_ = job.network.to("cpu", torch.float32).eval()
-        self.history_ = pd.DataFrame(done.history)
+        self.history_ = pd.DataFrame(done["history"])
         self.data_prior_ = targets.prior()
-        self.class_counts_, self.sampled_prior_ = job.class_counts, done.sampled_prior
-        self.training_prior_, self.link_ = done.training_prior, exact_link(job.loss)
-        self.step_state_ = done.step_state
+        self.class_counts_, self.sampled_prior_ = job.class_counts, np.asarray(done["sampled_prior"])
+        self.training_prior_, self.link_ = np.asarray(done["training_prior"]), exact_link(job.loss)
+        self.step_state_ = done["step_state"]
         return self
 
     def _job(self, inputs: Tensor, targets: Targets, seed: int) -> Job:
@@ -230,6 +228,8 @@ class NeuralClassifier(_NetworkClassifier):
             seen = sampled_prior(mass, shares=shares, counts=counts, class_weight=targets.class_weight)
             aim = implied_prior(loss, seen)
             held = TensorData(inputs[held_out], targets.codes[held_out], targets.weight_for(held_out, aim))
+        link = exact_link(loss)
+        judge = None if link is None else LinkedCrossEntropy(link)
         return Job(
             network=self._network(loss, seed),
             step=build_step(self.step, loss, **(self.step_params or {})),
@@ -237,17 +237,19 @@ class NeuralClassifier(_NetworkClassifier):
             data=data,
             class_counts=counts,
             class_mass=mass,
-            sampler=None if shares is None else ClassSampler(data.labels(), shares),
-            class_weight=targets.class_weight,
             optimizer=self.optimizer,
             optimizer_params=self.optimizer_params or {},
             lr=float(self.lr),
-            epochs=self.epochs,
-            batch_size=self.batch_size,
-            seed=seed,
-            augment=self.augment,
-            callbacks=self._callbacks(held, data, loss, seed),
-            verbose=self.verbose,
+            settings={
+                "epochs": self.epochs,
+                "batch_size": self.batch_size,
+                "seed": seed,
+                "sampler": None if shares is None else ClassSampler(data.labels(), shares),
+                "augment": self.augment,
+                "class_weight": targets.class_weight,
+                "callbacks": self._callbacks(held, data, seed, loss=judge),
+                "verbose": self.verbose,
+            },
         )
 
     def _network(self, loss: nn.Module, seed: int) -> nn.Module:
@@ -256,21 +258,6 @@ class NeuralClassifier(_NetworkClassifier):
         if getattr(loss, "head", None) == "cosine":
             use_cosine_head(network, getattr(loss, "scale", 30.0))
         return network
-
-    def _callbacks(
-        self, held_out: TensorData | None, data: TensorData, loss: nn.Module, seed: int
-    ) -> list[Callback]:
-        schedule = self.schedule
-        rate = copy.deepcopy(schedule) if isinstance(schedule, LearningRate) else LearningRate(schedule)
-        wanted: list[Callback] = [rate, *copy.deepcopy(list(self.callbacks))]
-        if held_out is not None:
-            stopping = self.early_stopping
-            link = exact_link(loss)
-            wanted.append(Validation(held_out, None if link is None else LinkedCrossEntropy(link)))
-            wanted.append(copy.deepcopy(stopping) if isinstance(stopping, EarlyStopping) else EarlyStopping())
-        if self.checkpoint is not None:
-            wanted.append(Checkpoint(self.checkpoint, identity=run_identity(self, seed, data=data)))
-        return wanted
 
     def _empty_network(self) -> nn.Module:
         shape, n_classes = self.preparation_.input_shape, len(self.classes_)

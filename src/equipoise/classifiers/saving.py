@@ -94,8 +94,7 @@ def _rebuild(cls: type[C], state: dict[str, Any], params: dict[str, Any]) -> C:
     check_finite(state["weights"])
     network.load_state_dict(state["weights"])
     classifier.network_ = network.eval()
-    done: C = classifier
-    return done
+    return classifier
 
 
 def _refuse_more_than_saved(classifier: Any, weights: dict[str, torch.Tensor]) -> None:

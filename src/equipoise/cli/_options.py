@@ -10,9 +10,12 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from equipoise._core.files import existing, read_toml
+
+if TYPE_CHECKING:
+    from equipoise.datasets import DataTable
 
 _KINDS = {b"PAR1": "stdin.parquet", b"PK\x03\x04": "stdin.npz"}
 
@@ -53,6 +56,27 @@ def add_common(parser: argparse.ArgumentParser, *, with_json: bool) -> None:
     group.add_argument(
         "--config", metavar="FILE.toml", help="take options from a file; the command line wins over it"
     )
+
+
+def add_table(parser: argparse.ArgumentParser) -> None:
+    """Add what says how a table is read."""
+    add = parser.add_argument
+    add("--target", metavar="COLUMN", help="the column to predict")
+    add("--positive", metavar="LABEL", help="the label to find (default: the rarer of two)")
+    add("--group", metavar="COLUMN", help="rows with the same value belong together")
+    add("--time", metavar="COLUMN", help="when each row was seen: what is learned early is judged late")
+    add("--id", metavar="COLUMN", help="names the rows, and is not learned from")
+    add("--drop", metavar="COLUMNS", help="not to be learned from, separated by commas")
+    add("--encoding", default="utf-8", help="of a text file (default: utf-8)")
+
+
+def table_of(args: argparse.Namespace, **more: Any) -> DataTable:
+    """The table that a command line names."""
+    from equipoise.datasets.reading import read_table
+
+    given = {name: getattr(args, name) for name in ("positive", "group", "time", "id", "encoding")}
+    dropped = args.drop.split(",") if args.drop else ()
+    return read_table(args.data, args.target, drop=dropped, **given, **more)
 
 
 def with_config(parser: argparse.ArgumentParser, argv: Sequence[str]) -> list[str]:

@@ -15,48 +15,31 @@ if TYPE_CHECKING:
 HELP = "run a study, resume it, list the studies, or write a study's page"
 
 
+_STORE = "where results go (default: results.sqlite in the study's folder, else NAME.sqlite)"
+_ONLY = "only the cells with these settings; may be given again"
+_SET = "other values of a setting than the study's own, such as dataset=svhn; may be given again"
+_VALUES = "SETTING=VALUE[,VALUE]"
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    run_parser = actions.add_parser("run", help="run a study: a name of the list, or a path")
-    run_parser.add_argument("spec", metavar="NAME|FOLDER|SPEC.toml")
-    run_parser.add_argument(
-        "--store",
-        metavar="FILE",
-        help="where results go (default: results.sqlite in the study's folder, else NAME.sqlite)",
-    )
-    run_parser.add_argument(
-        "--engine", default="local", metavar="ENGINE", help="local, or a Dask scheduler's tcp://host:port"
-    )
-    run_parser.add_argument("--jobs", type=int, metavar="N", help="local processes (default: all cores)")
-    run_parser.add_argument("--size", default="small", help="small (default) or paper")
-    run_parser.add_argument("--resume", action="store_true", help="go on from what the store holds")
-    run_parser.add_argument(
-        "--retry-failed", action="store_true", help="with --resume: run failed cells again"
-    )
-    run_parser.add_argument(
-        "--dry-run", action="store_true", help="print the cells that would run and about how long they take"
-    )
-    run_parser.add_argument(
-        "--only",
-        action="append",
-        default=[],
-        metavar="SETTING=VALUE[,VALUE]",
-        help="only the cells with these settings; may be given again",
-    )
-    run_parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="SETTING=VALUE[,VALUE]",
-        help="other values of a setting than the study's own, such as dataset=svhn; may be given again",
-    )
-    report_parser = actions.add_parser("report", help="write a study's pages: HTML, Markdown, pictures")
-    report_parser.add_argument("store", metavar="NAME|FOLDER|STORE.sqlite")
-    report_parser.add_argument("--out", metavar="DIR", help="where to write (default: the store's folder)")
-    index_parser = actions.add_parser(
-        "index", help="write index.html, which leads to the pages of all studies"
-    )
-    index_parser.add_argument("--out", default="studies", metavar="DIR", help="the folder of the studies")
+    add = actions.add_parser("run", help="run a study: a name of the list, or a path").add_argument
+    add("spec", metavar="NAME|FOLDER|SPEC.toml")
+    add("--store", metavar="FILE", help=_STORE)
+    add("--engine", default="local", help="local, or a Dask scheduler's tcp://host:port")
+    add("--jobs", type=int, metavar="N", help="local processes (default: all cores)")
+    add("--size", default="small", help="small (default) or paper")
+    add("--resume", action="store_true", help="go on from what the store holds")
+    add("--retry-failed", action="store_true", help="with --resume: run failed cells again")
+    add("--dry-run", action="store_true", help="print the cells that would run and about how long they take")
+    add("--only", action="append", default=[], metavar=_VALUES, help=_ONLY)
+    add("--set", action="append", default=[], metavar=_VALUES, help=_SET)
+    add = actions.add_parser("report", help="write a study's pages: HTML, Markdown, pictures").add_argument
+    add("store", metavar="NAME|FOLDER|STORE.sqlite")
+    add("--out", metavar="DIR", help="where to write (default: the store's folder)")
+    index = "write index.html, which leads to the pages of all studies"
+    add = actions.add_parser("index", help=index).add_argument
+    add("--out", default="studies", metavar="DIR", help="the folder of the studies")
     actions.add_parser("list", help="smoke, and the studies of the nearest folder studies/")
 
 
@@ -69,30 +52,20 @@ def _run(args: argparse.Namespace) -> int:
 
     spec = load_spec(args.spec)
     store = args.store or spec.default_store(args.size)
+    which = {"size": args.size, "only": _selection(args.only), "changed": _changes(args.set)}
     if args.dry_run:
-        return _dry_run(spec, store, args)
-    counts = run_study(
-        spec,
-        store,
-        size=args.size,
-        engine=args.engine,
-        jobs=args.jobs,
-        only=_selection(args.only),
-        changed=_changes(args.set),
-        resume=args.resume,
-        retry_failed=args.retry_failed,
-    )
+        return _dry_run(spec, store, which)
+    how = {name: getattr(args, name) for name in ("engine", "jobs", "resume", "retry_failed")}
+    counts = run_study(spec, store, **which, **how)
     print(f"{store}: {counts.done} cells done" + (f", {counts.failed} failed" if counts.failed else ""))
     return 1 if counts.failed else 0
 
 
-def _dry_run(spec: Spec, store: str | Path, args: argparse.Namespace) -> int:
+def _dry_run(spec: Spec, store: str | Path, which: dict[str, Any]) -> int:
     from equipoise.studies.grid import canonical_json
     from equipoise.studies.run import cells_to_run, clock
 
-    cells, seconds = cells_to_run(
-        spec, store, size=args.size, only=_selection(args.only), changed=_changes(args.set)
-    )
+    cells, seconds = cells_to_run(spec, store, **which)
     for cell in cells:
         print(canonical_json(cell))
     time = "an unknown time, for the store holds no cell" if seconds is None else f"about {clock(seconds)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from equipoise.cli._options import InputPath
+from equipoise.cli._options import InputPath, add_table, table_of
 
 HELP = "ask what is hard about a table or images, without training a model to keep"
 JSON = True
@@ -14,13 +14,7 @@ _MARKS = {"good": "ok", "note": "note", "warning": "WARNING"}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", type=InputPath, metavar="DATA",
                         help="CSV, Parquet, npz or a folder of images by class; - is standard input")  # fmt: skip
-    parser.add_argument("--target", metavar="COLUMN", help="the column to predict")
-    parser.add_argument("--positive", metavar="LABEL", help="the label to find (default: the rarer of two)")
-    parser.add_argument("--group", metavar="COLUMN", help="rows with the same value belong together")
-    parser.add_argument("--time", metavar="COLUMN", help="when each row was seen")
-    parser.add_argument("--id", metavar="COLUMN", help="names the rows, and is not learned from")
-    parser.add_argument("--drop", metavar="COLUMNS", help="not to be learned from, separated by commas")
-    parser.add_argument("--encoding", default="utf-8", help="of a text file (default: utf-8)")
+    add_table(parser)
     parser.add_argument("--questions", metavar="NAMES", help="only these, separated by commas")
     parser.add_argument("--seconds", type=float, default=float("inf"), metavar="S",
                         help="leave out questions that would take longer together")  # fmt: skip
@@ -29,13 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from equipoise.datasets import read_table
     from equipoise.diagnosis import diagnose
 
-    table = read_table(
-        args.data, args.target, encoding=args.encoding, positive=args.positive, group=args.group, time=args.time,
-        id=args.id, drop=args.drop.split(",") if args.drop else (),
-    )  # fmt: skip
+    table = table_of(args)
     for note in table.notes:
         args.output.say(note)
     questions = args.questions.split(",") if args.questions else None

@@ -16,6 +16,10 @@ HELP = "train a diffusion model on images and see which class it memorizes first
 
 _STOPS = {"first-memorized": "memorized", "all-memorized": "all memorized"}
 _QUANTITIES = ("memorization", "generalization")
+_SETTINGS = (  # of a training run, by the names that its record has
+    "preset", "conditional", "label_dropout", "average", "device", "precision", "assigner", "num_processes",
+    "steps", "batch_size", "lr", "looks_per_decade", "n_samples", "stride", "second", "held_out_fraction", "seed",
+)  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,16 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     again.add_argument(
         "data", nargs="?", metavar="DATA", help="its images, if images.npz was taken out of it"
     )
-    again.add_argument("--samples", type=int, metavar="N", help="samples a look (default: as in training)")
-    again.add_argument(
-        "--reverse-steps",
-        type=int,
-        metavar="N",
-        help="steps of the sampler; 0: all (default: as in training)",
-    )
-    again.add_argument(
-        "--second", choices=["any", "class"], help="second neighbor: any, or of the same class"
-    )
+    _add_sampling(again.add_argument, "samples a look (default: as in training)", "as in training")
     _add_predict(actions.add_parser("predict", help="expect an order of memorization, without any training"))
     _add_audit(actions.add_parser("audit", help="tell which class a generator copies, and how much"))
     page = actions.add_parser("report", help="write a run's page, or that of several runs together")
@@ -52,11 +47,24 @@ def _add_reading(add: Any) -> None:
     add("--labels", metavar="FILE", help="idx labels, if their name does not follow from that of the images")
     add("--classes", metavar="A,B", help="only these; 7=sneaker,8=bag also names them")
     add("--size", type=int, metavar="PIXELS", help="scale images to so many pixels a side")
-    add(
-        "--limit-per-class",
-        metavar="N",
-        help="images of each class at most; sneaker=75,bag=225 for single ones",
-    )
+    limited = "images of each class at most; sneaker=75,bag=225 for single ones"
+    add("--limit-per-class", dest="limit", metavar="N", help=limited)
+
+
+def _add_sampling(
+    add: Any,
+    samples: str,
+    told: str,
+    n: int | None = None,
+    stride: int | None = None,
+    second: str | None = None,
+) -> None:
+    """How a trained network is sampled, and what its samples are measured against."""
+    add("--samples", dest="n_samples", type=int, default=n, metavar="N", help=samples)
+    steps = f"steps of the sampler; 0: all (default: {told})"
+    add("--reverse-steps", dest="stride", type=int, default=stride, metavar="N", help=steps)
+    near = "second neighbor: any, or of the same class"
+    add("--second", choices=["any", "class"], default=second, help=near)
 
 
 def _add_predict(parser: argparse.ArgumentParser) -> None:
@@ -65,13 +73,8 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
     add("--target", metavar="COLUMN", help="the column of a table that holds the classes")
     _add_reading(add)
     add("--pairs", metavar="all|A:B,C:D", help="a model of each pair alone, as in the paper's Fig 6")
-    add(
-        "--dimension",
-        type=int,
-        default=100,
-        metavar="N",
-        help="of the model; smaller is quicker (default: 100)",
-    )
+    size = "of the model; smaller is quicker (default: 100)"
+    add("--dimension", type=int, default=100, metavar="N", help=size)
     add("--instances", type=int, default=4, metavar="N", help="draws of the model (default: 4)")
     add("--bootstrap", type=int, default=40, metavar="N", help="resamples of the data (default: 40)")
     add("--threshold", type=float, default=1.2, help="test error that counts as memorized (default: 1.2)")
@@ -95,17 +98,7 @@ def _add_audit(parser: argparse.ArgumentParser) -> None:
         help="how to tell the classes of samples without labels: by the nearest training image or a classifier",
     )
     add("--threshold", type=float, default=1 / 3, help="of d(nn1)/d(nn2) (default: 1/3)")
-    add(
-        "--second", choices=["any", "class"], default="any", help="second neighbor: any, or of the same class"
-    )
-    add("--samples", type=int, default=500, metavar="N", help="samples to draw from a model (default: 500)")
-    add(
-        "--reverse-steps",
-        type=int,
-        default=50,
-        metavar="N",
-        help="steps of the sampler; 0: all (default: 50)",
-    )
+    _add_sampling(add, "samples to draw from a model (default: 500)", "50", 500, 50, "any")
     add("--step", type=int, metavar="N", help="checkpoint of a run (default: the last)")
     add("--out", default="audit.html", metavar="PAGE.html", help="where the page goes (default: audit.html)")
     add("--seed", type=int, default=0)
@@ -123,7 +116,13 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         help="labels hidden from a conditional model, so that it can be guided (default: 0)")  # fmt: skip
     add("--average", type=float, metavar="DECAY", help="use a moving average of the weights, such as 0.999")
     add("--device", choices=["cpu", "cuda", "mps", "auto"], help="where to train (default: cpu)")
-    add("--processes", type=int, metavar="N", help="processes that share each batch (default: 1)")
+    add(
+        "--processes",
+        dest="num_processes",
+        type=int,
+        metavar="N",
+        help="processes that share each batch (default: 1)",
+    )
     add("--precision", choices=["32-true", "bf16-mixed", "16-mixed"], help="default: 32-true")
     add("--assigner", choices=["convnet", "resnet18"], help="network that tells the classes of samples "
         "(default: convnet)")  # fmt: skip
@@ -137,15 +136,9 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         "memorized together")  # fmt: skip
     add("--stop", choices=list(_STOPS), help="end when the first class, or every class, is memorized")
     add("--looks-per-decade", type=int, metavar="N", help="looks in a factor of ten of steps (default: 5)")
-    add("--samples", type=int, metavar="N", help="samples a look (default: 200; paper: 500)")
-    add(
-        "--reverse-steps",
-        type=int,
-        metavar="N",
-        help="steps of the sampler; 0: all (default: 50; paper: all)",
-    )
-    add("--second", choices=["any", "class"], help="second neighbor: any, or of the same class")
-    add("--held-out", type=float, metavar="SHARE", help="images kept from training (default: 0.1)")
+    _add_sampling(add, "samples a look (default: 200; paper: 500)", "50; paper: all")
+    kept = "images kept from training (default: 0.1)"
+    add("--held-out", dest="held_out_fraction", type=float, metavar="SHARE", help=kept)
     add("--seed", type=int, help="default: 0")
 
 
@@ -163,6 +156,8 @@ def _predict(args: argparse.Namespace) -> int:
     if args.target is not None:
         X, y, about = standardized_table(args.data, args.target)
         preprocess: dict[str, Any] = {"preprocess": None}
+    elif Path(args.data).suffix in (".csv", ".parquet"):
+        raise ValueError(f"{args.data} is a table: name the column that holds its classes by --target")
     else:
         data = _read_images(args.data, args)
         X, y, about, preprocess = data.images, data.labels, str(data), {}
@@ -205,8 +200,8 @@ def _audit(args: argparse.Namespace) -> int:
     training = None if args.train is None else _read_images(args.train, args)
     found = find_samples(
         args.source,
-        n=args.samples,
-        stride=args.reverse_steps or None,
+        n=args.n_samples,
+        stride=args.stride or None,
         step=args.step,
         size=args.size,
         seed=args.seed,
@@ -241,7 +236,7 @@ def _reading(args: argparse.Namespace) -> dict[str, Any]:
         "size": args.size,
         "labels": args.labels,
         "classes": _classes(args.classes) if args.classes else None,
-        "limit": _limit(args.limit_per_class) if args.limit_per_class else None,
+        "limit": _limit(args.limit) if args.limit else None,
     }
 
 
@@ -249,7 +244,8 @@ def _train(args: argparse.Namespace) -> int:
     if args.data is None and not args.resume:
         raise ValueError("name the images to train on, or go on with a run by --resume")
     shares = _pairs("--shares", args.shares, float) if args.shares else None
-    options = _options(args)
+    options = {**{name: getattr(args, name) for name in _SETTINGS}, **_reading(args)}
+    options["stop"] = _STOPS[args.stop] if args.stop else None
     from equipoise.generative import training_runs
 
     try:
@@ -278,9 +274,14 @@ def _train(args: argparse.Namespace) -> int:
 def _monitor(args: argparse.Namespace) -> int:
     from equipoise.generative import training_runs
 
-    stride: Any = "same" if args.reverse_steps is None else args.reverse_steps or None
+    stride: Any = "same" if args.stride is None else args.stride or None
     folder = training_runs.look_again(
-        args.folder, args.data, n_samples=args.samples, stride=stride, second=args.second, tell=_telling(args)
+        args.folder,
+        args.data,
+        n_samples=args.n_samples,
+        stride=stride,
+        second=args.second,
+        tell=_telling(args),
     )
     return _close(folder)
 
@@ -318,28 +319,6 @@ def _close(folder: Any) -> int:
         return 0
     print(f"Report:     {page}")
     return 0
-
-
-def _options(args: argparse.Namespace) -> dict[str, Any]:
-    return {
-        "preset": args.preset,
-        "conditional": args.conditional,
-        **{
-            key: getattr(args, key) for key in ("label_dropout", "average", "device", "precision", "assigner")
-        },
-        "num_processes": args.processes,
-        "steps": args.steps,
-        "batch_size": args.batch_size,
-        "lr": args.lr,
-        "stop": _STOPS[args.stop] if args.stop else None,
-        "looks_per_decade": args.looks_per_decade,
-        "n_samples": args.samples,
-        "stride": args.reverse_steps,
-        "second": args.second,
-        "held_out_fraction": args.held_out,
-        "seed": args.seed,
-        **_reading(args),
-    }
 
 
 def _classes(text: str) -> list[str] | dict[str, str]:

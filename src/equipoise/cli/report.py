@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from equipoise.cli._options import InputPath
+from equipoise.cli._options import InputPath, add_table, table_of
 from equipoise.cli._wishes import add_wishes, parse_prior, read_wishes
 
 if TYPE_CHECKING:
@@ -21,16 +21,10 @@ HELP = "from a table or images to the best decision: a diagnosis, a comparison, 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", nargs="?", type=InputPath, metavar="DATA", help="CSV, Parquet, npz or a folder of "
                         "images by class; - reads standard input; without it an embedded set")  # fmt: skip
-    parser.add_argument("--target", metavar="COLUMN", help="the column to predict")
-    parser.add_argument("--positive", metavar="LABEL", help="the label to find (default: the rarer of two)")
+    add_table(parser)
     add_wishes(parser)
-    parser.add_argument("--group", metavar="COLUMN", help="rows with the same value stay together")
-    parser.add_argument("--time", metavar="COLUMN", help="train on the past, judge on the future")
-    parser.add_argument("--id", metavar="COLUMN", help="names the rows; predictions carry it")
-    parser.add_argument("--drop", metavar="COLUMNS", help="not to be learned from, separated by commas")
     parser.add_argument("--budget", default="5m", metavar="5m", help="time for all of it: 90s, 5m, 1h")
     parser.add_argument("--out", default="out", metavar="DIR", help="where to write (default: out)")
-    parser.add_argument("--encoding", default="utf-8", help="of a text file (default: utf-8)")
     parser.add_argument("--treatments", metavar="NAMES", help="only these, separated by commas")
     parser.add_argument(
         "--jobs", type=int, help="threads; -1 is as many as processors, -2 one less (default: -1)"
@@ -77,7 +71,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _read(args: argparse.Namespace, wishes: dict[str, Any]) -> DataTable:
-    from equipoise.datasets.reading import read_table
     from equipoise.metrics import Wish
     from equipoise.metrics.by_class import costs_of_errors
 
@@ -87,11 +80,7 @@ def _read(args: argparse.Namespace, wishes: dict[str, Any]) -> DataTable:
         return embedded_table().with_positive(8 if args.positive is None else int(args.positive))
     errors = costs_of_errors(wishes.get("cost"))
     wish = Wish.make(**{k: v for k, v in wishes.items() if k != "cost" or errors})
-    return read_table(
-        args.data, args.target, encoding=args.encoding, positive=args.positive, group=args.group, time=args.time,
-        id=args.id, drop=args.drop.split(",") if args.drop else (), keep_values=wish.columns,
-        memory=_memory(args),
-    )  # fmt: skip
+    return table_of(args, keep_values=wish.columns, memory=_memory(args))
 
 
 def _memory(args: argparse.Namespace) -> Any:

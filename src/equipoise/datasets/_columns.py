@@ -71,7 +71,11 @@ def column_of(name: str, values: pd.Series[Any]) -> Column:
     """What the column is, judged by its dtype and, for texts, by what most of them look like."""
     if pd.api.types.is_datetime64_any_dtype(values.dtype):
         kind, form = "date", ""
-    elif pd.api.types.is_numeric_dtype(values.dtype) or _is_duration(values) or _all_booleans(values):
+    elif (
+        pd.api.types.is_numeric_dtype(values.dtype)
+        or _is_duration(values)
+        or pd.api.types.infer_dtype(values, skipna=True) == "boolean"
+    ):
         kind, form = "number", ""
     else:
         kind, form = _kind_of_text(_as_text(values.dropna()))
@@ -104,27 +108,18 @@ def _as_text(values: pd.Series[Any]) -> pd.Series[Any]:
     return values.astype(object).astype(str)
 
 
-def _all_booleans(present: pd.Series[Any]) -> bool:
-    return pd.api.types.infer_dtype(present, skipna=True) == "boolean"
-
-
 def _kind_of_text(text: pd.Series[Any]) -> tuple[str, str]:
     sample = text.iloc[:: max(1, len(text) // _SAMPLED)]
     form, share = number_form(sample)
     if share == 1.0 or (share >= _MOSTLY and text.nunique() > _FEW_VALUES):
         return "number", form
     form, share = date_form(sample)
-    if share >= _MOSTLY and _are_dates(sample, form):
+    if share >= _MOSTLY and float(np.isfinite(parse_dates(sample, form)).mean()) >= _MOSTLY:
         return "date", form
     words = sample.str.count(r"\S+").mean()
     if words >= _SENTENCE_WORDS and text.nunique() > max(_FEW_VALUES, 0.1 * len(text)):
         return "text", ""
     return "category", ""
-
-
-def _are_dates(sample: pd.Series[Any], form: str) -> bool:
-    """Whether texts that look like dates are dates."""
-    return float(np.isfinite(parse_dates(sample, form)).mean()) >= _MOSTLY
 
 
 def _reason_to_leave_out(column: Column, values: pd.Series[Any], present: pd.Series[Any]) -> str:

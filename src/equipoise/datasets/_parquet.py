@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from equipoise._core.extras import optional
 from equipoise._core.memory import refuse_if_too_large
 
 SUFFIXES = (".parquet", ".pq")
@@ -117,7 +118,7 @@ class Part:
 
 
 def _open(path: Path) -> Any:
-    parquet = _pyarrow_parquet()
+    parquet = optional("pyarrow.parquet", "Parquet needs pyarrow")
     with _readable(path):
         file = parquet.ParquetFile(path)
         texts = [f.name for f in file.schema_arrow if _is_text(f.type)]
@@ -134,14 +135,6 @@ def _is_text(kind: Any) -> bool:
     import pyarrow
 
     return bool(pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind))
-
-
-def _pyarrow_parquet() -> Any:
-    try:
-        import pyarrow.parquet
-    except ImportError as error:
-        raise ImportError("Parquet needs pyarrow: pip install 'equipoise[report]'") from error
-    return pyarrow.parquet
 
 
 @contextmanager

@@ -39,8 +39,7 @@ def table_blocks(table: DataTable, size: int = ROWS_AT_ONCE) -> list[Block]:
     [([0, 0, 1, 0], [0.0, 1.0, 2.0, 3.0]), ([1, 0], [4.0, 5.0])]
     """
     if table.parts is not None:
-        blocks: list[Block] = table.parts.blocks(table.schema)
-        return blocks
+        return table.parts.blocks(table.schema)
     starts = range(0, len(table), size)
     index = [np.arange(start, min(start + size, len(table))) for start in starts]
     return [Block(table.y[rows], partial(table.rows, rows)) for rows in index]

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from equipoise._core.checks import IntArray, check_choice, check_integer
-from equipoise._core.files import read_json
+from equipoise._core.files import existing, read_json
 from equipoise.datasets.dataset import Dataset
+from equipoise.datasets.folders import open_image
 from equipoise.datasets.home import PathLike, data_home, find_file, folders, load_npz, missing
 from equipoise.datasets.images import Pixels, image_dataset
 from equipoise.datasets.openml import fetch_image_set
@@ -180,18 +181,8 @@ def read_cifar_batch(path: PathLike) -> tuple[npt.NDArray[np.uint8], IntArray]:
 
 def read_png_strip(path: PathLike) -> npt.NDArray[np.uint8]:
     """Images (n, 32, 32, 3) from a strip that has one image a row of 1024 RGB pixels. Needs Pillow."""
-    try:
-        from PIL import Image, UnidentifiedImageError
-    except ImportError as error:
-        raise ImportError(f"reading {path} needs Pillow: pip install pillow") from error
-    source = Path(path)
-    try:
-        with Image.open(source) as image:
-            strip = np.asarray(image.convert("RGB"))
-    except FileNotFoundError:
-        raise FileNotFoundError(f"no such file: {source}") from None
-    except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
-        raise ValueError(f"{source} is not a readable PNG (cut off or damaged?): {error}") from error
+    source = existing(path)
+    strip = np.asarray(open_image(source).convert("RGB"))
     if strip.shape[1] != _SIDE**2:
         raise ValueError(f"{source} must be {_SIDE**2} pixels wide, one image a row, got {strip.shape[1]}")
     return strip.reshape(-1, _SIDE, _SIDE, 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,16 +35,9 @@ def load_digits_imbalanced(*, random_state: RandomState = 0, **how: Any) -> Data
     >>> list(load_digits_imbalanced().class_counts.values())
     [178, 127, 91, 65, 47, 33, 24, 17, 12, 8]
     """
-    bunch = load_digits()
-    data = Dataset(
-        X=bunch.data / 16.0,
-        y=bunch.target.astype(np.int64),
-        name="digits",
-        target_names=tuple(map(str, bunch.target_names)),
-        feature_names=tuple(bunch.feature_names),
-        image_shape=(1, 8, 8),
-    )
-    return data.imbalanced(random_state=random_state, **_or(how, profile="exponential", ratio=20))
+    data = _as_dataset(load_digits(), "digits")
+    data = replace(data, X=data.X / 16.0, image_shape=(1, 8, 8))
+    return data.imbalanced(random_state=random_state, **(how or {"profile": "exponential", "ratio": 20}))
 
 
 def load_breast_cancer_imbalanced(*, random_state: RandomState = 0, **how: Any) -> Dataset:
@@ -66,15 +60,10 @@ def load_breast_cancer_imbalanced(*, random_state: RandomState = 0, **how: Any) 
     >>> load_breast_cancer_imbalanced().class_counts
     {0: 357, 1: 35}
     """
-    bunch = load_breast_cancer()  # its own coding is 0 = malignant; here the rare class is the positive one
-    data = Dataset(
-        X=bunch.data,
-        y=1 - bunch.target.astype(np.int64),
-        name="breast_cancer",
-        target_names=("benign", "malignant"),
-        feature_names=tuple(map(str, bunch.feature_names)),
-    )
-    return data.imbalanced(random_state=random_state, **_or(how, profile="step", ratio=10))
+    data = _as_dataset(load_breast_cancer(), "breast_cancer")
+    # its own coding is 0 = malignant; here the rare class is the positive one
+    data = replace(data, y=1 - data.y, target_names=("benign", "malignant"))
+    return data.imbalanced(random_state=random_state, **(how or {"profile": "step", "ratio": 10}))
 
 
 def load_wine_imbalanced(*, random_state: RandomState = 0, **how: Any) -> Dataset:
@@ -97,16 +86,10 @@ def load_wine_imbalanced(*, random_state: RandomState = 0, **how: Any) -> Datase
     >>> load_wine_imbalanced().class_counts
     {0: 59, 1: 26, 2: 11}
     """
-    bunch = load_wine()
-    data = Dataset(
-        X=bunch.data,
-        y=bunch.target.astype(np.int64),
-        name="wine",
-        target_names=tuple(map(str, bunch.target_names)),
-        feature_names=tuple(bunch.feature_names),
-    )
-    return data.imbalanced(random_state=random_state, **_or(how, profile="exponential", ratio=5))
+    data = _as_dataset(load_wine(), "wine")
+    return data.imbalanced(random_state=random_state, **(how or {"profile": "exponential", "ratio": 5}))
 
 
-def _or(how: dict[str, Any], **default: Any) -> dict[str, Any]:
-    return how or default
+def _as_dataset(bunch: Any, name: str) -> Dataset:
+    targets, features = (tuple(map(str, texts)) for texts in (bunch.target_names, bunch.feature_names))
+    return Dataset(bunch.data, bunch.target.astype(np.int64), name, targets, features)

@@ -200,9 +200,7 @@ class ScaledNumbers(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """The names of the columns, then names such as ``income is missing``."""
         check_is_fitted(self, "medians_")
-        given = (
-            input_features if input_features is not None else [f"x{i}" for i in range(self.n_features_in_)]
-        )
+        given = _given_names(input_features, self.n_features_in_)
         return np.array([*given, *(f"{given[i]} is missing" for i in self.with_gaps_)], dtype=object)
 
 
@@ -268,16 +266,12 @@ class DateParts(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """Names such as ``sold weekday``."""
         check_is_fitted(self, "parts_")
-        given = (
-            input_features if input_features is not None else [f"x{i}" for i in range(self.n_features_in_)]
-        )
+        given = _given_names(input_features, self.n_features_in_)
         names = []
         for column, parts in zip(given, self.parts_, strict=True):
             for part in parts:
-                twice = self.circular and part in _PERIODS
-                names += (
-                    [f"{column} {part} {f}" for f in ("sine", "cosine")] if twice else [f"{column} {part}"]
-                )
+                ends = (" sine", " cosine") if self.circular and part in _PERIODS else ("",)
+                names += [f"{column} {part}{end}" for end in ends]
         return np.array(names, dtype=object)
 
 
@@ -329,9 +323,13 @@ class TextParts(TransformerMixin, BaseEstimator):
         """Names such as ``reason text 3``."""
         check_is_fitted(self, "projections_")
         sizes = [len(projection[-1].components_) for projection in self.projections_]
-        given = input_features if input_features is not None else [f"x{i}" for i in range(len(sizes))]
+        given = _given_names(input_features, len(sizes))
         names = [f"{name} text {i + 1}" for name, size in zip(given, sizes, strict=True) for i in range(size)]
         return np.array(names, dtype=object)
+
+
+def _given_names(input_features: Any, count: int) -> Any:
+    return [f"x{i}" for i in range(count)] if input_features is None else input_features
 
 
 def _date_parts(seconds: FloatArray) -> dict[str, FloatArray]:

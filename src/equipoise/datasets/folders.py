@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from equipoise._core.checks import FloatArray
+from equipoise._core.extras import optional
 from equipoise.datasets.table import DataTable
 
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm"}
@@ -28,6 +29,12 @@ def pictures_in(folder: Path) -> list[Path]:
     return [f for f in sorted(folder.rglob("*")) if f.suffix.lower() in SUFFIXES and f.is_file()]
 
 
+def pictures_by_class(folder: Path) -> dict[str, list[Path]]:
+    """The images below each folder in ``folder``, by its name."""
+    classes = sorted(part for part in folder.iterdir() if part.is_dir() and not part.name.startswith("."))
+    return {part.name: pictures_in(part) for part in classes}
+
+
 def open_image(path: Path) -> Any:
     """A Pillow image in gray or in color, eight bits a channel; a damaged file is refused by name."""
     pillow = pillow_image()
@@ -45,11 +52,7 @@ def open_image(path: Path) -> Any:
 
 def pillow_image() -> Any:
     """Pillow's module ``Image``, or a sentence that says how to get it."""
-    try:
-        from PIL import Image
-    except ImportError as error:
-        raise ImportError("images need Pillow: pip install 'equipoise[report]'") from error
-    return Image
+    return optional("PIL.Image", "images need Pillow")
 
 
 def read_images(
@@ -72,13 +75,13 @@ def read_images(
 
 def read_image_folder(folder: Path, positive: Any = None, side: int | None = None) -> DataTable:
     """Images under ``folder/CLASS/…`` as a table. The size is that of the first image, at most 32 a side."""
-    classes = sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
-    files = [(c.name, f) for c in classes for f in pictures_in(c)]
+    found = pictures_by_class(folder)
+    files = [(name, file) for name, own in found.items() for file in own]
     if not files:
         raise ValueError(
             f"{folder} must hold one folder of images for each class; no sub-folder has an image"
         )
-    notes = [f"The folder {c.name!r} has no images." for c in classes if all(n != c.name for n, _ in files)]
+    notes = [f"The folder {name!r} has no images." for name, own in found.items() if not own]
     X, shape = read_images([f for _, f in files], side)
     notes.append(f"{len(X):,} images were scaled to {shape[0]}×{shape[1]} pixels.")
     labels = np.array([name for name, _ in files], dtype=object)

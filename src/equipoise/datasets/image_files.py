@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from equipoise._core.checks import IntArray, check_integer
-from equipoise.datasets.folders import pictures_in, pillow_image
+from equipoise.datasets.folders import pictures_by_class, pillow_image
 from equipoise.datasets.home import PathLike
 
 
@@ -132,12 +132,7 @@ def find_image_files(
     """
     place = Path(source)
     if place.is_dir():
-        named = [
-            (part.name, file)
-            for part in sorted(place.iterdir())
-            if part.is_dir()
-            for file in pictures_in(part)
-        ]
+        named = [(name, file) for name, own in pictures_by_class(place).items() for file in own]
         if not named:
             raise ValueError(
                 f"{place} must hold one folder of images for each class; no sub-folder has an image"

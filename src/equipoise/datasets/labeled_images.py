@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from equipoise._core.checks import IntArray, check_integer
 from equipoise._core.random import derive_seed
-from equipoise.datasets.folders import open_image, pictures_in, pillow_image
+from equipoise.datasets.folders import open_image, pictures_by_class, pictures_in, pillow_image
 from equipoise.datasets.home import PathLike, load_npz
 from equipoise.datasets.idx import read_idx
 
@@ -332,10 +332,9 @@ def _read_folder(
     limit: int | Mapping[str, int] | None,
     seed: int,
 ) -> LabeledImages:
-    groups = sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
-    if not groups:
+    files = pictures_by_class(folder)
+    if not files:
         raise ValueError(f"{folder} must hold one folder of images a class, or a pair of idx files")
-    files = {group.name: pictures_in(group) for group in groups}
     if wanted is None:
         empty = [name for name, own in files.items() if not own]
         if empty:

@@ -8,7 +8,6 @@ time, when a model is fitted to them.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -22,10 +21,11 @@ from equipoise.datasets._parquet import ParquetTable, Part
 from equipoise.datasets.blocks import Block
 from equipoise.datasets.labels import code_labels
 from equipoise.datasets.schema import Schema
-from equipoise.datasets.table import DataTable, aside_columns, build_table
+from equipoise.datasets.table import DataTable, Roles, build_table
 from equipoise.datasets.thinning import thin
 
 _COPIES = 12  # how often a sample is in memory while models are fitted to it, as 8-byte numbers
+_MOST_ROWS = 200_000  # of the sample
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 
@@ -74,48 +74,33 @@ def _read(part: Part, labeled: Any, schema: Schema) -> Any:
     return schema.convert(frame if labeled.all() else frame[labeled].reset_index(drop=True))
 
 
-def read_parts(
-    source: Path,
-    target: str | None,
-    *,
-    memory: int,
-    positive: Any = None,
-    special: dict[str, Any],
-    drop: Collection[str] = (),
-    keep_values: Collection[str] = (),
-    most: int = 200_000,
-    seed: int = 0,
-) -> DataTable:
+def read_parts(source: Path, roles: Roles, memory: int) -> DataTable:
     """A sample of a folder of Parquet parts, with the counts of all rows and a way to read them.
 
     Parameters
     ----------
-    source, target, positive, special, drop, keep_values
-        As in :func:`equipoise.datasets.read_table`.
+    source
+        The folder.
+    roles
+        What its columns are for.
     memory
         Bytes that may be used.
-    most
-        The most rows of the sample.
-    seed
-        Of the sample.
 
     Returns
     -------
     DataTable
     """
     parts = ParquetTable(source, whole=False)
-    aside = aside_columns(parts.names, target, **special, drop=drop, keep_values=keep_values)
-    wanted = [name for name in parts.names if name not in drop]
-    codes, classes, notes = _label_codes(parts, str(target), positive)
+    aside = roles.aside(parts.names)
+    wanted = [name for name in parts.names if name not in roles.drop]
+    codes, classes, notes = _label_codes(parts, str(roles.target), roles.positive)
     labeled = np.flatnonzero(codes >= 0)
     fitting = memory // (_COPIES * 8 * len(wanted))
-    chosen = thin(codes, labeled, max(1_000, min(most, fitting)), seed)
+    chosen = thin(codes, labeled, max(1_000, min(_MOST_ROWS, fitting)), seed=0)
     sample = _take(parts, chosen, wanted)
     features = sample[[name for name in wanted if name not in aside]]
-    table = build_table(
-        features, sample, target=str(target), positive=classes[1] if len(classes) == 2 else None,
-        keep_values=keep_values, name=source.name, **special,
-    )  # fmt: skip
+    found = replace(roles, positive=classes[1] if len(classes) == 2 else None)
+    table = build_table(features, sample, found, source.name)
     if len(chosen) == len(labeled):
         return table.with_notes(*notes)
     notes.append(

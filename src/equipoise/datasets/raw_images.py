@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -177,10 +176,6 @@ def find_imagenet100_files(
     files, labels = find_image_files(root / part, side=side)
     listed = root / "classes.txt"
     if listed.is_file():
-        kept = np.isin(labels.astype(str), _lines(listed))
+        kept = np.isin(labels.astype(str), listed.read_text(encoding="utf-8").split())
         files, labels = files[kept], labels[kept]
     return files, np.unique(labels.astype(str), return_inverse=True)[1].astype(np.int64)
-
-
-def _lines(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8").split()

@@ -20,7 +20,7 @@ from equipoise.datasets._csv import read_csv
 from equipoise.datasets._parquet import SUFFIXES, ParquetTable, parquet_parts
 from equipoise.datasets.home import load_npz
 from equipoise.datasets.schema import refuse_duplicates
-from equipoise.datasets.table import DataTable, aside_columns, build_table, listed
+from equipoise.datasets.table import DataTable, Roles, build_table, listed
 
 _LABEL_NAMES = ("y", "target", "label", "labels")
 _ROW_NAMES = ("X", "x", "data", "images")
@@ -84,26 +84,22 @@ def read_table(
     >>> table.counts  # doctest: +SKIP
     """
     source = existing(path)
-    special: dict[str, Any] = {"group": group, "time": time, "id": id}
-    others: dict[str, Any] = {"drop": drop, "keep_values": keep_values}
+    roles = Roles(target, positive, group, time, id, drop, keep_values)
     if source.is_dir() and not parquet_parts(source):
         from equipoise.datasets.folders import read_image_folder
 
-        _refuse_columns(source, special, others)
+        _refuse_columns(source, roles, "group", "time", "id", "drop", "keep_values")
         return read_image_folder(source, positive)
     if source.suffix == ".npz":
-        _refuse_columns(source, {}, {**others, "id": id or ()})
+        _refuse_columns(source, roles, "id", "drop", "keep_values")
         return _read_npz(source, target, positive, group, time)
     if _is_parquet(source):
         if memory is not None:
             from equipoise.datasets.parts import parse_memory, read_parts
 
-            return read_parts(
-                source, target, memory=parse_memory(memory), positive=positive, special=special, **others
-            )
-        return _read_parquet_table(source, target, positive, special, **others)
-    frame = read_csv(source, encoding, target)
-    return DataTable.from_frame(frame, target, positive, **special, **others, name=source.name)
+            return read_parts(source, roles, parse_memory(memory))
+        return _read_parquet_table(source, roles)
+    return DataTable.from_frame(read_csv(source, encoding, target), **vars(roles), name=source.name)
 
 
 def read_frame(path: str | PathLike[str], *, encoding: str = "utf-8") -> pd.DataFrame:
@@ -135,31 +131,21 @@ def _is_parquet(source: Path) -> bool:
         return file.read(4) == b"PAR1"
 
 
-def _refuse_columns(source: Path, *named: dict[str, Any]) -> None:
-    for option in (name for options in named for name, value in options.items() if value):
-        raise ValueError(
-            f"--{option.replace('_', '-')} needs a table with named columns, and {source} has none"
-        )
+def _refuse_columns(source: Path, roles: Roles, *options: str) -> None:
+    for option in options:
+        if getattr(roles, option):
+            text = option.replace("_", "-")
+            raise ValueError(f"--{text} needs a table with named columns, and {source} has none")
 
 
-def _read_parquet_table(
-    source: Path,
-    target: str | None,
-    positive: Any,
-    special: dict[str, Any],
-    drop: Collection[str],
-    keep_values: Collection[str],
-) -> DataTable:
+def _read_parquet_table(source: Path, roles: Roles) -> DataTable:
     parts = ParquetTable(source)
-    aside = aside_columns(parts.names, target, **special, drop=drop, keep_values=keep_values)
+    aside = roles.aside(parts.names)
     learned = [name for name in parts.names if name not in aside]
     block = parts.numbers(learned)
     features = parts.frame(learned) if block is None else pd.DataFrame(block, columns=learned, copy=False)
-    beside = parts.frame(list(dict.fromkeys([*(aside - set(drop)), *keep_values])))
-    return build_table(
-        features, beside, target=str(target), positive=positive, **special, keep_values=keep_values,
-        name=source.name, block=block,
-    )  # fmt: skip
+    beside = parts.frame(list(dict.fromkeys([*(aside - set(roles.drop)), *roles.keep_values])))
+    return build_table(features, beside, roles, source.name, block)
 
 
 def _read_npz(

@@ -221,27 +221,6 @@ class DataTable:
         """
         return replace(self, notes=(*self.notes, *notes))
 
-    def check_classes(self, least: int = 4) -> None:
-        """Refuse a class with fewer than ``least`` rows, which folds could not hold.
-
-        Parameters
-        ----------
-        least : int
-            The fewest rows that a class may have.
-
-        Raises
-        ------
-        ValueError
-            With the labels and their counts.
-        """
-        rare = [f"{self.classes[c]!r} ({n})" for c, n in enumerate(self.counts) if n < least]
-        if rare:
-            shown = ", ".join(rare[:8]) + (f" and {len(rare) - 8} more" if len(rare) > 8 else "")
-            raise ValueError(
-                f"too few rows of {shown}: nested folds need {least} of every class; remove or merge these "
-                "labels, collect more, or ask about one class with --positive LABEL"
-            )
-
     @classmethod
     def from_frame(
         cls,
@@ -289,12 +268,9 @@ class DataTable:
             regression's.
         """
         frame = frame.set_axis([str(c) for c in frame.columns], axis=1)
-        aside = aside_columns(list(frame.columns), target, group, time, id, drop, keep_values)
-        features = frame[[c for c in frame.columns if c not in aside]]
-        return build_table(
-            features, frame, target=str(target), positive=positive, group=group, time=time, id=id,
-            keep_values=keep_values, name=name,
-        )  # fmt: skip
+        roles = Roles(target, positive, group, time, id, drop, keep_values)
+        aside = roles.aside(list(frame.columns))
+        return build_table(frame[[c for c in frame.columns if c not in aside]], frame, roles, name)
 
     @classmethod
     def from_arrays(
@@ -347,45 +323,46 @@ class DataTable:
         )  # fmt: skip
 
 
-def aside_columns(
-    names: list[str],
-    target: str | None,
-    group: str | None,
-    time: str | None,
-    id: str | None,
-    drop: Collection[str] = (),
-    keep_values: Collection[str] = (),
-) -> set[str]:
-    """The columns that are not learned from, after a check that all that were named exist."""
-    refuse_duplicates(names)
-    if target is None:
-        raise ValueError(f"name the column to predict with --target; there are {listed(names)}")
-    special = [c for c in (target, group, time, id) if c is not None]
-    for column in (*special, *drop, *keep_values):
-        if column not in names:
-            raise ValueError(f"there is no column {column!r}; there are {listed(names)}")
-    if target in (group, time, id, *drop):
-        raise ValueError(f"the target {target!r} cannot be a group, a time, an id or dropped as well")
-    aside = {*special, *drop}
-    if aside >= set(names):
-        raise ValueError(f"there is no column besides {listed(sorted(aside))}: nothing to learn from")
-    return aside
+@dataclass(frozen=True)
+class Roles:
+    """What columns are for that are not learned from, as :func:`~equipoise.datasets.read_table` takes them."""
+
+    target: str | None
+    positive: Any = None
+    group: str | None = None
+    time: str | None = None
+    id: str | None = None
+    drop: Collection[str] = ()
+    keep_values: Collection[str] = ()
+
+    def aside(self, names: list[str]) -> set[str]:
+        """The columns that are not learned from, after a check that all that were named exist."""
+        refuse_duplicates(names)
+        if self.target is None:
+            raise ValueError(f"name the column to predict with --target; there are {listed(names)}")
+        special = [c for c in (self.target, self.group, self.time, self.id) if c is not None]
+        for column in (*special, *self.drop, *self.keep_values):
+            if column not in names:
+                raise ValueError(f"there is no column {column!r}; there are {listed(names)}")
+        if self.target in (self.group, self.time, self.id, *self.drop):
+            raise ValueError(
+                f"the target {self.target!r} cannot be a group, a time, an id or dropped as well"
+            )
+        aside = {*special, *self.drop}
+        if aside >= set(names):
+            raise ValueError(f"there is no column besides {listed(sorted(aside))}: nothing to learn from")
+        return aside
 
 
 def build_table(
     features: pd.DataFrame,
     aside: pd.DataFrame,
-    *,
-    target: str,
-    positive: Any = None,
-    group: str | None = None,
-    time: str | None = None,
-    id: str | None = None,
-    keep_values: Collection[str] = (),
-    name: str = "table",
+    roles: Roles,
+    name: str,
     block: npt.NDArray[Any] | None = None,
 ) -> DataTable:
     """A table from the columns to learn from and those that stand aside (see :func:`read_columns`)."""
+    target, group, time, id = str(roles.target), roles.group, roles.time, roles.id
     if aside.empty:
         raise ValueError(f"{name} has a header but no rows: nothing to learn from")
     notes: list[str] = []
@@ -399,14 +376,14 @@ def build_table(
         features, aside, block = features[complete], aside[complete].reset_index(drop=True), None
         if aside.empty:
             raise ValueError(f"no row of {name} has a value in {target!r}: nothing to learn from")
-    codes, classes, merged = code_labels(aside[target].to_numpy(), target, positive)
+    codes, classes, merged = code_labels(aside[target].to_numpy(), target, roles.positive)
     schema, X, more = read_columns(features.reset_index(drop=True), block)
     return DataTable(
         X, codes, classes, schema, name, target, tuple(notes + merged + more),
         groups=None if group is None else _group_codes(aside[group]),
         time=None if time is None else number_in_every_row(time, aside[time], "a date or a number"),
         ids=None if id is None else aside[id].to_numpy(),
-        row_values={column: number_in_every_row(column, aside[column], "a number") for column in keep_values},
+        row_values={c: number_in_every_row(c, aside[c], "a number") for c in roles.keep_values},
     )  # fmt: skip
 
 

@@ -31,6 +31,7 @@ from equipoise.generative.monitor import Look
 from equipoise.generative.theory_advice import evening_shares, prescribe, shares_in_words
 from equipoise.networks.unet import PRESETS, UNet
 from equipoise.training import TrainingDiverged
+from equipoise.training.fabric import check_device
 
 Tell = Callable[[str], None]
 
@@ -221,6 +222,7 @@ def _settings(options: Mapping[str, Any]) -> dict[str, Any]:
     if settings["average"] is not None:
         check_in_range("average", settings["average"], 0, 1, closed="left")
     check_in_range("held-out", settings["held_out_fraction"], 0, 0.5)
+    check_device(settings["device"])
     return settings
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from equipoise._core.checks import FloatArray, IntArray, check_array, check_in_range, check_same_length
 
 AnyArray = npt.NDArray[Any]
+LabelInput = tuple[AnyArray, AnyArray, AnyArray, "FloatArray | None"]
 
 
 def check_labels(name: str, values: npt.ArrayLike) -> AnyArray:
@@ -91,7 +92,7 @@ def label_input(
     y_pred: npt.ArrayLike,
     labels: npt.ArrayLike | None = None,
     sample_weight: npt.ArrayLike | None = None,
-) -> tuple[AnyArray, AnyArray, AnyArray, FloatArray | None]:
+) -> LabelInput:
     """True and predicted labels, the classes in order, and the weights."""
     true, predicted = check_labels("y_true", y_true), check_labels("y_pred", y_pred)
     check_same_length(y_true=true, y_pred=predicted)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
-import numpy as np
 import numpy.typing as npt
 
 from equipoise._core.checks import check_choice, check_type
@@ -64,11 +63,6 @@ class Metric:
     params: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     @property
-    def summary(self) -> str:
-        """First line of the docstring."""
-        return (inspect.getdoc(self.function) or self.name).splitlines()[0]
-
-    @property
     def sign(self) -> int:
         """+1 if more is better, −1 if less is."""
         return 1 if self.greater_is_better else -1
@@ -80,23 +74,6 @@ class Metric:
 
     def __call__(self, y_true: npt.ArrayLike, values: npt.ArrayLike, **keywords: Any) -> float:
         return self.function(y_true, values, **{**self.params, **keywords})
-
-    def better(self, a: float, b: float) -> bool:
-        """Whether ``a`` beats ``b``; NaN never does.
-
-        Parameters
-        ----------
-        a : float
-            A value of this metric.
-        b : float
-            The value to compare it with.
-
-        Returns
-        -------
-        bool
-            Whether ``a`` is better.
-        """
-        return bool(np.isfinite(a) and (not np.isfinite(b) or self.sign * a > self.sign * b))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (self.name.partition("(")[0], dict(self.params))
@@ -224,14 +201,11 @@ def metric(
     multiclass: bool = True,
     bounds: tuple[float, float] = (0.0, 1.0),
     weighted: Callable[..., Statistic] | None = None,
-    name: str | None = None,
 ) -> Callable[[Callable[..., float]], Callable[..., float]]:
     """Enter a function ``(y_true, values, *, ...) → float`` in ``METRICS``."""
 
     def enter(function: Callable[..., float]) -> Callable[..., float]:
-        key = name or function.__name__
-        if key in _KNOWN:
-            raise ValueError(f"there is already a metric {key!r}")
+        key = function.__name__
         _KNOWN[key] = Metric(key, function, needs, greater_is_better, multiclass, bounds, weighted)
         return function
 

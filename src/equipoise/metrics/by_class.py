@@ -168,18 +168,13 @@ def _places(names: Any, labels: Sequence[Any], what: str) -> npt.NDArray[np.int6
         exact = [i for i, name in enumerate(every) if name == label]
         near = exact or [i for i, name in enumerate(every) if _same(name, label)]
         if len(near) != 1:
-            raise ValueError(
-                f"{what} must name every class once, and {label!r} {_times(near)}; {_are(labels)}"
-            )
+            times = "is named twice" if near else "is not named"
+            raise ValueError(f"{what} must name every class once, and {label!r} {times}; {_are(labels)}")
         found += near
     unknown = [name for i, name in enumerate(every) if i not in found]
     if unknown:
         raise ValueError(f"{what} must name classes, and {unknown[0]!r} is none; {_are(labels)}")
     return np.array(found, dtype=np.int64)
-
-
-def _times(found: list[int]) -> str:
-    return "is named twice" if found else "is not named"
 
 
 def _are(labels: Sequence[Any]) -> str:

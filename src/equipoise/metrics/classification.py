@@ -19,7 +19,7 @@ import sklearn.metrics
 from equipoise._core.checks import check_choice, check_in_range, check_positive
 from equipoise.metrics import _kernels as kernels
 from equipoise.metrics._inputs import (
-    AnyArray,
+    LabelInput,
     encode,
     label_input,
     positive_class,
@@ -41,21 +41,17 @@ def _imblearn_metrics() -> Any:
 
 def _averaged(
     function: Callable[..., Any],
-    y_true: npt.ArrayLike,
-    y_pred: npt.ArrayLike,
+    given: LabelInput,
     pos_label: Hashable | None,
     average: str,
-    labels: npt.ArrayLike | None,
-    sample_weight: npt.ArrayLike | None,
     *,
     truth_only: bool,
     **params: Any,
 ) -> float:
     """Call a score of scikit-learn's or imbalanced-learn's for the positive class or averaged."""
     check_choice("average", average, _AVERAGES)
-    true, predicted, classes, weight = label_input(y_true, y_pred, labels, sample_weight)
+    true, predicted, classes, params["sample_weight"] = given
     require_two_classes(true)
-    params["sample_weight"] = weight
     if kernels.is_binary(average, classes, pos_label):
         positive = positive_class(classes, pos_label)
         if truth_only and not (true == positive).any():
@@ -104,17 +100,8 @@ def recall(
     >>> recall([0, 0, 1, 1], [0, 1, 1, 0])
     0.5
     """
-    return _averaged(
-        sklearn.metrics.recall_score,
-        y_true,
-        y_pred,
-        pos_label,
-        average,
-        labels,
-        sample_weight,
-        truth_only=True,
-        zero_division=0,
-    )
+    given, score = label_input(y_true, y_pred, labels, sample_weight), sklearn.metrics.recall_score
+    return _averaged(score, given, pos_label, average, truth_only=True, zero_division=0)
 
 
 @metric(needs="labels", weighted=kernels.from_classes(kernels.class_specificities, kernels.mean_present))
@@ -155,16 +142,8 @@ def specificity(
     >>> specificity([0, 0, 0, 0, 1], [0, 0, 0, 1, 1])
     0.75
     """
-    return _averaged(
-        _imblearn_metrics().specificity_score,
-        y_true,
-        y_pred,
-        pos_label,
-        average,
-        labels,
-        sample_weight,
-        truth_only=True,
-    )
+    given, score = label_input(y_true, y_pred, labels, sample_weight), _imblearn_metrics().specificity_score
+    return _averaged(score, given, pos_label, average, truth_only=True)
 
 
 @metric(
@@ -207,17 +186,8 @@ def precision(
     >>> precision([0, 0, 1, 1], [0, 1, 1, 1])
     0.666...
     """
-    return _averaged(
-        sklearn.metrics.precision_score,
-        y_true,
-        y_pred,
-        pos_label,
-        average,
-        labels,
-        sample_weight,
-        truth_only=False,
-        zero_division=0,
-    )
+    given, score = label_input(y_true, y_pred, labels, sample_weight), sklearn.metrics.precision_score
+    return _averaged(score, given, pos_label, average, truth_only=False, zero_division=0)
 
 
 @metric(needs="labels", weighted=kernels.from_classes(kernels.class_f_betas, lambda values: values.mean(-1)))
@@ -262,18 +232,8 @@ def f_beta(
     0.909...
     """
     check_in_range("beta", check_positive("beta", beta), high=1e6)
-    return _averaged(
-        sklearn.metrics.fbeta_score,
-        y_true,
-        y_pred,
-        pos_label,
-        average,
-        labels,
-        sample_weight,
-        truth_only=False,
-        beta=beta,
-        zero_division=0,
-    )
+    given, score = label_input(y_true, y_pred, labels, sample_weight), sklearn.metrics.fbeta_score
+    return _averaged(score, given, pos_label, average, truth_only=False, beta=beta, zero_division=0)
 
 
 @metric(needs="labels", weighted=kernels.from_tallies(lambda m: kernels.class_f_betas(m).mean(-1)))
@@ -349,15 +309,12 @@ def balanced_accuracy(
 acsa = balanced_accuracy
 
 
-def _g_mean_input(
-    y_true: npt.ArrayLike,
-    y_pred: npt.ArrayLike,
-    labels: npt.ArrayLike | None,
-    sample_weight: npt.ArrayLike | None,
-) -> tuple[AnyArray, AnyArray, dict[str, Any]]:
-    true, predicted, _, weight = label_input(y_true, y_pred, labels, sample_weight)
+def _geometric_means(given: LabelInput, average: str | None) -> Any:
+    """imbalanced-learn's G-mean, over the classes that occur in the truth."""
+    true, predicted, _, weight = given
     require_two_classes(true)
-    return true, predicted, {"labels": np.unique(true), "sample_weight": weight}
+    score = _imblearn_metrics().geometric_mean_score
+    return score(true, predicted, average=average, labels=np.unique(true), sample_weight=weight)
 
 
 @metric(needs="labels", weighted=kernels.from_tallies(kernels.g_mean))
@@ -399,8 +356,7 @@ def g_mean(
     >>> g_mean([0, 0, 1, 1, 2, 2], [0, 0, 1, 0, 2, 2])
     0.793...
     """
-    true, predicted, keywords = _g_mean_input(y_true, y_pred, labels, sample_weight)
-    return float(_imblearn_metrics().geometric_mean_score(true, predicted, average="multiclass", **keywords))
+    return float(_geometric_means(label_input(y_true, y_pred, labels, sample_weight), "multiclass"))
 
 
 @metric(needs="labels", weighted=kernels.from_tallies(kernels.g_mean_per_class))
@@ -434,9 +390,7 @@ def g_mean_per_class(
     >>> g_mean_per_class([0, 0, 1, 1, 2, 2], [0, 0, 1, 0, 2, 2])
     0.857...
     """
-    true, predicted, keywords = _g_mean_input(y_true, y_pred, labels, sample_weight)
-    each = _imblearn_metrics().geometric_mean_score(true, predicted, average=None, **keywords)
-    return float(np.mean(each))
+    return float(np.mean(_geometric_means(label_input(y_true, y_pred, labels, sample_weight), None)))
 
 
 @metric(needs="labels", weighted=kernels.from_tallies(kernels.g_mean_macro))
@@ -472,8 +426,7 @@ def g_mean_macro(
     >>> g_mean_macro([0, 0, 1, 1, 2, 2], [0, 0, 1, 0, 2, 2])
     0.874...
     """
-    true, predicted, keywords = _g_mean_input(y_true, y_pred, labels, sample_weight)
-    return float(_imblearn_metrics().geometric_mean_score(true, predicted, average="macro", **keywords))
+    return float(_geometric_means(label_input(y_true, y_pred, labels, sample_weight), "macro"))
 
 
 @metric(

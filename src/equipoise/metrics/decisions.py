@@ -10,7 +10,8 @@ does. Classifiers, the advisor, ``retune`` and the studies all call these three,
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -121,6 +122,29 @@ class Decision:
         if self.threshold is not None:
             return (p[:, 1] >= self.threshold).astype(np.int64)
         return (p @ self.losses).argmin(axis=1)
+
+
+def decision_to_json(decision: Decision) -> dict[str, Any]:
+    """A decision as plain values; the threshold is there for who reads the file."""
+    return {
+        "losses": decision.losses.tolist(),
+        "threshold": decision.threshold,
+        "prior": decision.prior.tolist(),
+        "wish": asdict(decision.wish),
+    }
+
+
+def decision_from_json(saved: dict[str, Any], n_classes: int) -> Decision:
+    """The decision that :func:`decision_to_json` wrote, checked."""
+    losses, prior = check_array("losses", saved["losses"]), check_distribution("a prior", saved["prior"])
+    if losses.shape != (n_classes, n_classes) or len(prior) != n_classes:
+        raise ValueError(
+            f"the decision must be a table of {n_classes} by {n_classes} losses and have a prior"
+        )
+    wish = dict(saved["wish"])
+    if isinstance(wish["cost"], list):
+        wish["cost"] = tuple(map(tuple, wish["cost"]))
+    return Decision(losses, prior, Wish(**wish))
 
 
 def choose_decision(

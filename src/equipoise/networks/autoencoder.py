@@ -139,8 +139,7 @@ class Autoencoder(FeaturesAndHead):
         Tensor of shape (n, m)
             The latents.
         """
-        latent: Tensor = self.encoder(x)
-        return latent
+        return self.encoder(x)
 
     def decode(self, z: Tensor, codes: Tensor) -> Tensor:
         """D(z, y): a sample of class ``codes`` from each latent.
@@ -157,8 +156,7 @@ class Autoencoder(FeaturesAndHead):
         Tensor of shape (n, …)
             The samples.
         """
-        decoded: Tensor = self.decoder(torch.cat([z, self._told(codes)], dim=1))
-        return decoded
+        return self.decoder(torch.cat([z, self._told(codes)], dim=1))
 
     def criticize(self, x: Tensor, codes: Tensor) -> Tensor:
         """C(x, y) or C(x), one number per sample, not bounded.
@@ -175,8 +173,7 @@ class Autoencoder(FeaturesAndHead):
         Tensor of shape (n,)
             The verdicts.
         """
-        verdict: Tensor = self.critic(x, self._told(codes)[:, : None if self.critic_told else 0])
-        return verdict
+        return self.critic(x, self._told(codes)[:, : None if self.critic_told else 0])
 
     def mix_weights(self, groups: Tensor, codes: Tensor, noise: Tensor | None = None) -> Tensor:
         """α = M(z₁, …, z_t, noise, y) for groups of latents (n, t, m) of one class each: rows that sum to 1.
@@ -315,5 +312,4 @@ class _Critic(nn.Module):
 
     def forward(self, x: Tensor, told: Tensor) -> Tensor:
         seen = self.maps(x).flatten(1)
-        verdict: Tensor = self.dense(torch.cat([seen, told], dim=1)).squeeze(1)
-        return verdict
+        return self.dense(torch.cat([seen, told], dim=1)).squeeze(1)

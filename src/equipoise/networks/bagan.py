@@ -42,5 +42,4 @@ class BalancingGAN(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        logits: Tensor = self.discriminator(x)
-        return logits
+        return self.discriminator(x)

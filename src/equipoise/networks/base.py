@@ -68,8 +68,7 @@ class FeaturesAndHead(nn.Module):
         Tensor of shape (n, C)
             The logits.
         """
-        logits: Tensor = self.head(self.features(x))
-        return logits
+        return self.head(self.features(x))
 
 
 def start_as_he(network: M) -> M:
@@ -107,8 +106,7 @@ class PooledMaps(FeaturesAndHead):
             The features.
         """
         maps: Tensor = self.body(x.contiguous(memory_format=torch.channels_last))
-        pooled: Tensor = self.drop(maps.mean(dim=(2, 3)))
-        return pooled
+        return self.drop(maps.mean(dim=(2, 3)))
 
 
 def logits_and_features(model: Any, *inputs: Any) -> tuple[Tensor, Tensor]:

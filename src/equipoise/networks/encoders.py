@@ -102,8 +102,7 @@ class EncoderDecoder(nn.Module):
         self.decoder = decoder(shape, self.latent, widths, last=last if len(shape) > 1 else "none")
 
     def forward(self, x: Tensor) -> Tensor:
-        made: Tensor = self.decoder(self.encoder(x))
-        return made
+        return self.decoder(self.encoder(x))
 
 
 @torch.inference_mode()

@@ -156,8 +156,7 @@ class ConditionalNetwork(nn.Module):
         Tensor of shape (n, d)
             The features.
         """
-        features: Tensor = self.network.features(x)  # type: ignore[operator]
-        return features
+        return self.network.features(x)  # type: ignore[operator]
 
     def answer(self, features: Tensor, params: Tensor | None = None) -> Tensor:
         """Logits from features, under λ of shape (d,) or (n, d).
@@ -177,8 +176,7 @@ class ConditionalNetwork(nn.Module):
         if self.film is not None:
             told = self.default if params is None else params
             features = self.film(features, (told - self.center) / self.spread)
-        logits: Tensor = self.head(features)
-        return logits
+        return self.head(features)
 
     @torch.inference_mode()
     def exact_answer(self, features: Tensor, params: Tensor) -> Tensor:
@@ -201,8 +199,7 @@ class ConditionalNetwork(nn.Module):
             for name, value in self.state_dict().items()
             if name.startswith(("film.", "network.head."))
         }
-        logits: Tensor = functional_call(_Answer(self), small, (features.double(), params.double()))
-        return logits
+        return functional_call(_Answer(self), small, (features.double(), params.double()))
 
     def forward(self, x: Tensor | tuple[Tensor, Tensor]) -> Tensor:
         """The logits of a batch.

@@ -79,8 +79,7 @@ class Players(nn.Module):
 
     def seen(self, x: Tensor) -> Tensor:
         """The rows that are played on."""
-        rows: Tensor = x if self.extractor is None else self.extractor(x)
-        return rows
+        return x if self.extractor is None else self.extractor(x)
 
     @torch.no_grad()
     def look_again(self, x: Tensor, labels: Tensor) -> None:
@@ -91,12 +90,10 @@ class Players(nn.Module):
 
     def judge(self, rows: Tensor, codes: Tensor) -> Tensor:
         told = F.one_hot(codes, self.n_classes).to(rows)
-        verdict: Tensor = torch.sigmoid(self.discriminator(torch.cat([rows, told], dim=1))).squeeze(1)
-        return verdict
+        return torch.sigmoid(self.discriminator(torch.cat([rows, told], dim=1))).squeeze(1)
 
     def classify(self, rows: Tensor) -> Tensor:
         return torch.sigmoid(self.classifier(rows))
 
     def forward(self, x: Tensor) -> Tensor:
-        logits: Tensor = self.classifier(self.seen(x))
-        return logits
+        return self.classifier(self.seen(x))

@@ -40,8 +40,7 @@ class _Block(nn.Module):
             hidden = getattr(self, f"bn{number}")(getattr(self, f"conv{number}")(hidden))
             if number < self.depth:
                 hidden = self.relu(hidden)
-        out: Tensor = self.relu(hidden + self.downsample(x))
-        return out
+        return self.relu(hidden + self.downsample(x))
 
 
 class ImageNetResNet(FeaturesAndHead):
@@ -107,8 +106,7 @@ class ImageNetResNet(FeaturesAndHead):
         maps = self.maxpool(self.relu(self.bn1(self.conv1(x))))
         for stage in range(1, 5):
             maps = getattr(self, f"layer{stage}")(maps)
-        pooled: Tensor = maps.mean(dim=(2, 3))
-        return pooled
+        return maps.mean(dim=(2, 3))
 
 
 def _read_fc_as_head(module: nn.Module, state: dict[str, Any], prefix: str, *_: Any) -> None:

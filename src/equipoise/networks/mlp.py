@@ -83,5 +83,4 @@ class MLP(FeaturesAndHead):
         Tensor of shape (n, d)
             The features.
         """
-        hidden: Tensor = self.body(x.flatten(1))
-        return hidden
+        return self.body(x.flatten(1))

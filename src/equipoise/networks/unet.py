@@ -51,8 +51,7 @@ class _Attention(nn.Module):
         q, k, v = self.mix(self.norm(x)).reshape(n, 3, self.heads, c // self.heads, h * w).unbind(1)
         mixed = F.scaled_dot_product_attention(*(a.transpose(-1, -2) for a in (q, k, v)))
         mixed = mixed.transpose(-1, -2).reshape(n, c, h, w)
-        added: Tensor = x + self.out(mixed)
-        return added
+        return x + self.out(mixed)
 
 
 class _Block(nn.Module):
@@ -70,8 +69,7 @@ class _Block(nn.Module):
 
     def forward(self, x: Tensor, told: Tensor) -> Tensor:
         hidden = self.first(x) + self.time(told)[:, :, None, None]
-        out: Tensor = self.attend(self.second(hidden) + self.skip(x))
-        return out
+        return self.attend(self.second(hidden) + self.skip(x))
 
 
 class UNet(nn.Module):
@@ -145,5 +143,4 @@ class UNet(nn.Module):
             if x.shape[-2:] != skip.shape[-2:]:
                 x = F.interpolate(x, size=skip.shape[-2:], mode="nearest")
             x = layer(torch.cat([x, skip], dim=1), told)
-        out: Tensor = self.leave(x)
-        return out
+        return self.leave(x)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.report.blocks import Figure, Gallery, Picture
+from equipoise.report.blocks import Block, Figure, Gallery, Picture
 from equipoise.report.operating import LiveOperatingPoint
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, LiveOperatingPoint):
         return {"kind": "live", "classes": to_plain(value.classes), "figures": to_plain(value.figures)}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        plain = {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {**plain, "kind": value.kind} if isinstance(value, Block) else plain
     if isinstance(value, Mapping):
         return {str(key): to_plain(item) for key, item in value.items()}
     if hasattr(value, "tolist") and not isinstance(value, np.generic):  # arrays, and pandas' columns

@@ -8,7 +8,7 @@ import numbers
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from equipoise._core.checks import check_choice
 from equipoise._core.text import printable
@@ -16,10 +16,17 @@ from equipoise._core.text import printable
 if TYPE_CHECKING:
     import pandas as pd
 
-    from equipoise.report.operating import LiveOperatingPoint
-
 _LEVELS = ("note", "good", "warning")
 _LONGEST_CELL = 400  # signs of a text in a table; the JSON has all of them
+
+
+class Block:
+    """A piece of a section: a table, a figure, a paragraph."""
+
+    @property
+    def kind(self) -> str:
+        """Its class in small letters, by which renderers and the JSON tell it."""
+        return type(self).__name__.lower()
 
 
 @dataclass(frozen=True)
@@ -47,7 +54,7 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Text:
+class Text(Block):
     """A paragraph of plain text.
 
     Attributes
@@ -57,11 +64,10 @@ class Text:
     """
 
     text: str
-    kind: str = field(default="text", init=False)
 
 
 @dataclass(frozen=True)
-class Note:
+class Note(Block):
     """A callout: a sentence that stands out, with a level (``note``, ``good``, ``warning``) and a title.
 
     Attributes
@@ -77,14 +83,13 @@ class Note:
     text: str
     level: str = "note"
     title: str = ""
-    kind: str = field(default="note", init=False)
 
     def __post_init__(self) -> None:
         check_choice("level", self.level, _LEVELS)
 
 
 @dataclass(frozen=True)
-class Headline:
+class Headline(Block):
     """The first screen: one sentence that answers, and short labelled parts below it.
 
     Parameters
@@ -100,14 +105,13 @@ class Headline:
     claim: str
     parts: Sequence[tuple[str, str]] = ()
     level: str = "note"
-    kind: str = field(default="headline", init=False)
 
     def __post_init__(self) -> None:
         check_choice("level", self.level, _LEVELS)
 
 
 @dataclass(frozen=True)
-class Facts:
+class Facts(Block):
     """A strip of figures, each ``(label, value)`` or ``(label, value, detail)``; values are ready-made texts.
 
     Attributes
@@ -117,11 +121,10 @@ class Facts:
     """
 
     items: Sequence[tuple[str, ...]]
-    kind: str = field(default="facts", init=False)
 
 
 @dataclass(frozen=True)
-class Table:
+class Table(Block):
     """Rows of cells under named columns.
 
     Parameters
@@ -143,7 +146,6 @@ class Table:
     caption: str = ""
     formats: Mapping[str, str] = field(default_factory=dict)
     emphasis: Sequence[int] = ()
-    kind: str = field(default="table", init=False)
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -184,7 +186,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Figure:
+class Figure(Block):
     """A figure from :func:`~equipoise.report.new_figure`, a caption, and a text for those who cannot see it.
 
     A figure of the package plotly, or its ``{"data": …, "layout": …}``, will do as well.
@@ -205,7 +207,6 @@ class Figure:
     caption: str = ""
     alt: str = ""
     height: int = 380
-    kind: str = field(default="figure", init=False)
 
     def payload(self) -> dict[str, Any]:
         """The figure as plain JSON values, numbers to seven digits.
@@ -229,7 +230,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Picture:
+class Picture(Block):
     """A still picture as SVG, for pages that should stay small.
 
     Parameters
@@ -246,7 +247,6 @@ class Picture:
     name: str
     caption: str = ""
     alt: str = ""
-    kind: str = field(default="picture", init=False)
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", self.name):
@@ -288,7 +288,7 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Code:
+class Code(Block):
     """Text in a fixed-width font, such as a command.
 
     Attributes
@@ -298,11 +298,10 @@ class Code:
     """
 
     text: str
-    kind: str = field(default="code", init=False)
 
 
 @dataclass(frozen=True)
-class Ranking:
+class Ranking(Block):
     """Names with an estimate and its interval each, drawn on one scale: importances, differences, scores.
 
     Parameters
@@ -326,7 +325,6 @@ class Ranking:
     caption: str = ""
     format: str = ".3f"
     from_zero: bool = True
-    kind: str = field(default="ranking", init=False)
 
     def _place(self, value: float) -> float:
         ends = [
@@ -348,7 +346,7 @@ class Ranking:
 
 
 @dataclass(frozen=True)
-class Gallery:
+class Gallery(Block):
     """Small pictures with a line each, such as misjudged images.
 
     Parameters
@@ -361,7 +359,6 @@ class Gallery:
 
     items: Sequence[tuple[bytes, str]] = field(repr=False)
     caption: str = ""
-    kind: str = field(default="gallery", init=False)
 
     def __post_init__(self) -> None:
         for png, line in self.items:
@@ -375,7 +372,7 @@ class Gallery:
 
 
 @dataclass(frozen=True)
-class Links:
+class Links(Block):
     """Other pages beside this one, each ``(title, address, sentence)``; an index is made of them.
 
     Attributes
@@ -392,7 +389,6 @@ class Links:
     """
 
     items: Sequence[tuple[str, str, str]]
-    kind: str = field(default="links", init=False)
 
     def __post_init__(self) -> None:
         for _, address, _ in self.items:
@@ -401,7 +397,7 @@ class Links:
 
 
 @dataclass(frozen=True)
-class Row:
+class Row(Block):
     """Blocks side by side where the page is wide enough; small multiples with a small ``width``.
 
     Parameters
@@ -414,11 +410,10 @@ class Row:
 
     blocks: Sequence[Block]
     width: int = 400
-    kind: str = field(default="row", init=False)
 
 
 @dataclass(frozen=True)
-class Details:
+class Details(Block):
     """Blocks folded away behind a line.
 
     Attributes
@@ -431,13 +426,6 @@ class Details:
 
     summary: str
     blocks: Sequence[Block]
-    kind: str = field(default="details", init=False)
-
-
-Block: TypeAlias = (
-    "Text | Headline | Note | Facts | Table | Figure | Picture | Gallery | Ranking | Links | Code | Row | Details"
-    " | LiveOperatingPoint"
-)
 
 
 def inner_blocks(blocks: Iterable[Block]) -> Iterator[Block]:

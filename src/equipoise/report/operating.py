@@ -17,7 +17,7 @@ import numpy.typing as npt
 from equipoise._core.checks import FloatArray, IntArray, check_array, check_distribution, check_same_length
 from equipoise._core.priors import correct_prior
 from equipoise.metrics import Decision, binomial_interval, design_effects, fold_effects
-from equipoise.report.blocks import Interval
+from equipoise.report.blocks import Block, Interval
 
 CASES = 10_000
 MOST_CUTS = 8_000  # thresholds on a page, all classes together: 120 kB
@@ -155,7 +155,7 @@ FIGURES = (
 
 
 @dataclass(frozen=True)
-class LiveOperatingPoint:
+class LiveOperatingPoint(Block):
     """Sliders for threshold, costs, prior and alerts, and what they do to held-out rows.
 
     Parameters
@@ -200,7 +200,6 @@ class LiveOperatingPoint:
     model: str = "model"
     groups: npt.ArrayLike | None = field(default=None, repr=False)
     folds: npt.ArrayLike | None = field(default=None, repr=False)
-    kind: str = field(default="live", init=False)
 
     def __post_init__(self) -> None:
         n = len(self.classes)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import json
 import os
 import platform
 import sys
@@ -13,10 +11,9 @@ import traceback
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from equipoise._core.fingerprint import cpu_model
+from equipoise._core.fingerprint import environment as versions
 from equipoise.studies.grid import canonical_json
 from equipoise.studies.locate import loaded_folders
 
@@ -137,20 +134,9 @@ def peak_memory_mb() -> float | None:
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit, 1)
 
 
-@functools.lru_cache(maxsize=1)
-def _environment_text() -> str:
-    found = {"python": platform.python_version(), "platform": f"{platform.system()} {platform.machine()}"}
-    for package in _RECORDED:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return json.dumps(found)
-
-
 def environment() -> dict[str, str]:
     """The versions and the processor that a result depends on; torch's instruction set where torch was used."""
-    found = {**json.loads(_environment_text()), "cpu": cpu_model()}
+    found = {**versions(_RECORDED), "platform": f"{platform.system()} {platform.machine()}"}
     if "torch" in sys.modules:
         found["torch_cpu_capability"] = str(sys.modules["torch"].backends.cpu.get_cpu_capability())
     return found

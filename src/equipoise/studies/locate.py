@@ -229,5 +229,4 @@ class _PageFile:
     path: str
 
     def __call__(self, results: Any, spec: Spec) -> Sequence[Any]:
-        sections: Sequence[Any] = _import_file(Path(self.path)).page(results, spec)
-        return sections
+        return _import_file(Path(self.path)).page(results, spec)

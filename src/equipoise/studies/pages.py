@@ -96,17 +96,14 @@ def study_report(store: Store, study: Mapping[str, Any], spec: Spec | None = Non
         claim = own.claim if own is not None else ""
         first = _first_screen(title, reference, scores[0] if scores else None, records, claim)
     sections[0] = replace(sections[0], blocks=[first, *_cautions(spec, records, whole, frame), *blocks])
-    subtitle = " ".join(filter(None, [reference and f"After {reference}.", _size(study)]))
+    size = f"Size: {study['size']}." if study["size"] else ""
+    subtitle = " ".join(filter(None, [reference and f"After {reference}.", size]))
     return Report(title, sections, subtitle=subtitle, footer=_versions(records))
 
 
 def _spec_of(study: Mapping[str, Any]) -> Spec | None:
     """The study's own description if it is found by name; a study from a TOML file has none."""
     return named_spec(study["name"]) if study["name"].replace("_", "-") in spec_names() else None
-
-
-def _size(study: Mapping[str, Any]) -> str:
-    return f"Size: {study['size']}." if study["size"] else ""
 
 
 def _first_screen(
@@ -309,12 +306,9 @@ def _paper_beside(scores: Scores, paper: Mapping[str, Any]) -> Iterator[Block]:
         for method, number in numbers.items():
             known = at is not None and method in scores.mean.columns
             ours = format_score(scores, at, method) if known else "not run"
-            rows.append([str(block or at or ""), str(method), _number(number), ours])
+            plain = number is None or isinstance(number, (int, float, str))
+            rows.append([str(block or at or ""), str(method), number if plain else str(number), ours])
     yield Table(["", "method", "paper", "ours"], rows, "The paper's number beside ours.")
-
-
-def _number(value: Any) -> Any:
-    return value if isinstance(value, (int, float, str)) or value is None else str(value)
 
 
 def _over_blocks(scores: Scores, name: str) -> Iterator[Block]:

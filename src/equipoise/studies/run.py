@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -89,14 +90,12 @@ def run_study(
     cells = check_type("spec", spec, Spec).cells(size, only, changed)
     needed = spec.requires_data
     check_required(needed(cells) if callable(needed) else needed)
-    own = not isinstance(store, Store)
-    opened = Store(store) if not isinstance(store, Store) else store
-    try:
-        with make_engine(engine, jobs) if isinstance(engine, str) else engine as working:
-            return _run(spec, opened, cells, size, working, resume, retry_failed, verbose)
-    finally:
-        if own:
-            opened.close()
+    opening = contextlib.nullcontext(store) if isinstance(store, Store) else Store(store)
+    with opening as opened, make_engine(engine, jobs) if isinstance(engine, str) else engine as working:
+        tasks = _register(spec, opened, cells, size, resume)
+        if retry_failed:
+            opened.retry_failed(list(tasks))
+        return _work(opened, tasks, working, spec.name, verbose)
 
 
 def cells_to_run(
@@ -130,28 +129,28 @@ def cells_to_run(
     return left, sum(seconds) / len(seconds) * len(left) if seconds else None
 
 
-def _run(
-    spec: Spec,
-    store: Store,
-    cells: list[Settings],
-    size: str,
-    engine: Engine,
-    resume: bool,
-    retry_failed: bool,
-    verbose: bool | None,
-) -> Counts:
+def _register(
+    spec: Spec, store: Store, cells: list[Settings], size: str, resume: bool
+) -> dict[str, CellTask]:
+    """Write the study and its cells into the store, which must be new or meant; the tasks by key."""
     keys = [cell_key(spec.name, cell) for cell in cells]
+    tasks = {key: CellTask(key, spec.run_cell, cell) for key, cell in zip(keys, cells, strict=True)}
     before = store.counts(keys)
     if not resume and (before.done or before.failed or before.running):
         raise StoreError(
-            f"the store {store.path} already holds {before.done + before.failed} of {len(keys)} cells of "
+            f"the store {store.path} already holds {before.done + before.failed} of {len(tasks)} cells of "
             f"{spec.name!r}; pass --resume to go on from them, or name another store"
         )
     store.register(spec, cells, size)
-    if retry_failed:
-        store.retry_failed(keys)
-    tasks = {key: CellTask(key, spec.run_cell, cell) for key, cell in zip(keys, cells, strict=True)}
-    with keeping_leases(store), _Told(spec.name, store.counts(keys), engine.workers, verbose) as told:
+    return tasks
+
+
+def _work(
+    store: Store, tasks: Mapping[str, CellTask], engine: Engine, label: str, verbose: bool | None
+) -> Counts:
+    """Claim, run and write until no cell is left."""
+    keys = list(tasks)
+    with keeping_leases(store), _Told(label, store.counts(keys), engine.workers, verbose) as told:
         try:
             while store.counts(keys).left:
                 store.release_dead()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -171,17 +170,13 @@ def _ties(leader: pd.Series[float], other: pd.Series[float], folds: int) -> bool
     return bool(stats.ttest_rel(pairs["a"], pairs["b"], alternative="greater").pvalue > 1 - _CONFIDENCE)
 
 
-@functools.lru_cache(maxsize=8)
-def _digits(largest: float) -> int:
-    return 3 if largest < 10 else 2 if largest < 100 else 1
-
-
 def format_score(scores: Scores, block: Any, method: Any) -> str:
     """``mean ± sd`` with ★ for the best and ≈ for what a test cannot tell from it."""
     value, spread = scores.mean.loc[block, method], scores.spread.loc[block, method]
     if np.isnan(value):
         return "–"
-    digits = _digits(float(np.nanmax(np.abs(scores.mean.to_numpy()))))
+    largest = float(np.nanmax(np.abs(scores.mean.to_numpy())))
+    digits = 3 if largest < 10 else 2 if largest < 100 else 1
     text = f"{value:.{digits}f}" + ("" if np.isnan(spread) else f" ± {spread:.{digits}f}")
     if scores.best.loc[block, method]:
         return f"{text} ★"

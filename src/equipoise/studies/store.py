@@ -168,7 +168,7 @@ class Store:
 
     # A run, from its registration to its end.
 
-    def register(self, spec: Spec, cells: Sequence[Settings], size: str = "", source: str = "") -> list[str]:
+    def register(self, spec: Spec, cells: Sequence[Settings], size: str = "") -> list[str]:
         """Write the study and its cells (those not there yet), and return their keys in order.
 
         Parameters
@@ -179,8 +179,6 @@ class Store:
             The settings of each cell.
         size : str
             The size that is run.
-        source : str
-            A fingerprint of the study's source.
 
         Returns
         -------
@@ -198,7 +196,7 @@ class Store:
             spec.reference,
             size,
             json.dumps(list(spec.metrics)),
-            source,
+            "",  # stores of earlier releases name a file here
             equipoise.__version__,
         )
         with self._speaking(), self._transaction():

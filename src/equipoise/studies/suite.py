@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -101,8 +103,6 @@ def suite(
 def _cells(
     axes: Mapping[str, Any], fixed: Mapping[str, Any], parameters: Mapping[str, Sequence[Any]]
 ) -> Iterator[Settings]:
-    import itertools
-
     axes, fixed = dict(axes), {key: axes.get(key, value) for key, value in fixed.items()}
     folds = axes["folds"]
     combinations = [
@@ -179,7 +179,8 @@ def run_cell(
     train, test = _splits(y, folds, derive_seed(seed, "outer", dataset))[fold]
     entry, base = get_treatment(method), None if learner == OWN else get_learner(learner)
     cell_seed = derive_seed(seed, "cell", dataset, fold)  # the same for every method: a paired comparison
-    build = _Builder(entry, base, cell_seed, inner_folds, y[train], X.shape[1])
+    counts = np.unique(y[train], return_counts=True)[1]
+    build = _Builder(entry, base, cell_seed, inner_folds, counts, X.shape[1])
     start = time.perf_counter()
     best, scores = _tune(build, X[train], y[train], dict(parameters or {}), trials, tune_metric, cell_seed)
     tuned = time.perf_counter()
@@ -219,47 +220,38 @@ def _splits(y: _Array, folds: int, seed: int) -> list[tuple[_Array, _Array]]:
     return list(splitter.split(np.zeros((len(y), 1)), y))
 
 
+@dataclass(frozen=True)
 class _Builder:
     """From parameters to an estimator."""
 
-    def __init__(
-        self,
-        method: Treatment,
-        learner: Learner | None,
-        seed: int,
-        inner_folds: int,
-        y: _Array,
-        n_columns: int,
-    ) -> None:
-        self._method, self._learner, self._seed, self.inner_folds = method, learner, seed, inner_folds
-        self._size: dict[str, Any] = {
-            "n_rows": len(y),
-            "n_columns": n_columns,
-            "n_classes": len(np.unique(y)),
-        }
-        self._smallest = int(np.unique(y, return_counts=True)[1].min()) * (inner_folds - 1) // inner_folds
+    method: Treatment
+    learner: Learner | None
+    seed: int
+    inner_folds: int
+    class_counts: _Array
+    n_columns: int
 
     @property
     def defaults(self) -> dict[str, Any]:
-        return {**(self._learner.defaults if self._learner else {}), **self._method.defaults}
+        return {**(self.learner.defaults if self.learner else {}), **self.method.defaults}
 
     @property
     def space(self) -> dict[str, Any]:
-        return {**(self._learner.space if self._learner else {}), **self._method.space}
+        return {**(self.learner.space if self.learner else {}), **self.method.space}
 
     def __call__(self, parameters: Mapping[str, Any]) -> Any:
-        own = {key: parameters[key] for key in self._method.defaults}
-
         def base(class_weight: str | None = None) -> Any:
-            if self._learner is None:
-                raise ValueError(f"method {self._method.name!r} has no base learner")
-            chosen = {key: parameters[key] for key in self._learner.defaults}
-            return self._learner.build(self._seed, class_weight, **chosen)
+            if self.learner is None:
+                raise ValueError(f"method {self.method.name!r} has no base learner")
+            chosen = {key: parameters[key] for key in self.learner.defaults}
+            return self.learner.build(self.seed, class_weight, **chosen)
 
+        counts, folds = self.class_counts, self.inner_folds
         context = Context(
-            seed=self._seed, smallest=self._smallest, folds=self.inner_folds, base=base, **self._size
-        )
-        return self._method.build(context, **own)
+            seed=self.seed, smallest=int(counts.min()) * (folds - 1) // folds, folds=folds, base=base,
+            n_rows=int(counts.sum()), n_columns=self.n_columns, n_classes=len(counts),
+        )  # fmt: skip
+        return self.method.build(context, **{key: parameters[key] for key in self.method.defaults})
 
 
 def _tune(

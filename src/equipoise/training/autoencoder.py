@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -416,15 +416,10 @@ def train_autoencoder(
     data: TensorData,
     plan: Plan,
     *,
-    epochs: int,
     batch_size: int,
     lr: float,
     weight_decay: float,
-    seed: int,
-    callbacks: Sequence[Any] = (),
-    augment: Callable[..., Tensor] | None = None,
-    fabric: Any = None,
-    verbose: bool | None = None,
+    **settings: Any,
 ) -> Run:
     """Train by the plan with batches of groups; returns the run.
 
@@ -436,23 +431,11 @@ def train_autoencoder(
     t = network.n_mixed
     batch_size = -(-check_integer("batch_size", batch_size, low=2 * t) // t) * t
     sampler = GroupSampler(data.targets, t, batch_size, data.weight, natural=plan.batches == "natural")
-    parameters = [*network.encoder.parameters(), *network.head.parameters()]
     optimizer = torch.optim.AdamW(
-        parameters,
+        [*network.encoder.parameters(), *network.head.parameters()],
         lr=float(check_positive("lr", lr)),
         weight_decay=float(check_in_range("weight_decay", weight_decay, 0)),
     )
-    return fit(
-        network,
-        AutoencoderStep(plan, sampler),
-        TensorData(data.inputs, data.targets),
-        optimizer=optimizer,
-        epochs=epochs,
-        batch_size=batch_size,
-        seed=seed,
-        sampler=sampler,
-        augment=augment,
-        callbacks=callbacks,
-        fabric=fabric,
-        verbose=verbose,
-    )
+    step, trained = AutoencoderStep(plan, sampler), TensorData(data.inputs, data.targets)
+    settings.update(batch_size=batch_size, sampler=sampler)
+    return fit(network, step, trained, optimizer=optimizer, **settings)

@@ -450,8 +450,7 @@ def to_dict(distribution: Distribution) -> dict[str, Any]:
 def from_dict(saved: dict[str, Any]) -> Distribution:
     values = dict(saved)
     kind = check_choice("kind", values.pop("kind"), _KINDS)
-    made: Distribution = _KINDS[kind](**values)
-    return made
+    return _KINDS[kind](**values)
 
 
 def check_distributions(distribution: Any) -> dict[str, Distribution]:

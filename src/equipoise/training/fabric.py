@@ -49,6 +49,13 @@ class OneProcess:
         """There is nobody to wait for."""
 
 
+def check_device(device: str) -> None:
+    """Raise a ValueError if the device is one that this machine does not have."""
+    there = {"cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available}
+    if device in there and not there[device]():
+        raise ValueError(f"device {device!r} is not available here; 'auto' takes the best that there is")
+
+
 def make_fabric(
     device: str = "cpu", precision: str = "32-true", num_processes: int = 1, num_nodes: int = 1
 ) -> Any:
@@ -78,6 +85,7 @@ def make_fabric(
     """
     check_integer("num_processes", num_processes, low=1)
     check_integer("num_nodes", num_nodes, low=1)
+    check_device(device)
     if num_processes * num_nodes == 1 and precision == "32-true" and device in ("cpu", "auto"):
         best = torch.accelerator.current_accelerator(check_available=True) if device == "auto" else None
         return OneProcess(torch.device("cpu") if best is None else best)
@@ -94,5 +102,4 @@ def make_fabric(
 
 def unwrapped(model: Any, fabric: Any) -> nn.Module:
     """The model without what Fabric wrapped around it."""
-    module: nn.Module = model if fabric is None or isinstance(fabric, OneProcess) else model.module
-    return module
+    return model if fabric is None or isinstance(fabric, OneProcess) else model.module

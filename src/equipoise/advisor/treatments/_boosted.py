@@ -11,6 +11,7 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from equipoise._core.checks import FloatArray, IntArray
 _PATIENCE = 40
 
 
+@dataclass(repr=False, eq=False)
 class LightGBMTrees(ClassifierMixin, BaseEstimator):
     """LightGBM with a deadline and a validation curve; missing values are seen as such.
 
@@ -37,33 +39,18 @@ class LightGBMTrees(ClassifierMixin, BaseEstimator):
         Further parameters are those of LightGBM.
     """
 
-    def __init__(
-        self,
-        rounds: int = 400,
-        learning_rate: float = 0.05,
-        num_leaves: int = 31,
-        min_data_in_leaf: int = 10,
-        feature_fraction: float = 0.8,
-        bagging_fraction: float = 0.8,
-        lambda_l2: float = 1.0,
-        extra_trees: bool = False,
-        scale_pos_weight: float = 1.0,
-        categories: tuple[int, ...] = (),
-        threads: int = 1,
-        random_state: int = 0,
-    ) -> None:
-        self.rounds = rounds
-        self.learning_rate = learning_rate
-        self.num_leaves = num_leaves
-        self.min_data_in_leaf = min_data_in_leaf
-        self.feature_fraction = feature_fraction
-        self.bagging_fraction = bagging_fraction
-        self.lambda_l2 = lambda_l2
-        self.extra_trees = extra_trees
-        self.scale_pos_weight = scale_pos_weight
-        self.categories = categories
-        self.threads = threads
-        self.random_state = random_state
+    rounds: int = 400
+    learning_rate: float = 0.05
+    num_leaves: int = 31
+    min_data_in_leaf: int = 10
+    feature_fraction: float = 0.8
+    bagging_fraction: float = 0.8
+    lambda_l2: float = 1.0
+    extra_trees: bool = False
+    scale_pos_weight: float = 1.0
+    categories: tuple[int, ...] = ()
+    threads: int = 1
+    random_state: int = 0
 
     def boosting_params(self, n_classes: int, n_rows: int) -> dict[str, Any]:
         """What LightGBM is told."""
@@ -221,6 +208,7 @@ def _end_at(is_last: Callable[[int], bool]) -> Any:
     return stop
 
 
+@dataclass(repr=False, eq=False)
 class CatBoostTrees(ClassifierMixin, BaseEstimator):
     """CatBoost with a deadline and a validation curve.
 
@@ -231,21 +219,12 @@ class CatBoostTrees(ClassifierMixin, BaseEstimator):
     threads, random_state : int
     """
 
-    def __init__(
-        self,
-        rounds: int = 400,
-        learning_rate: float = 0.06,
-        depth: int = 6,
-        l2_leaf_reg: float = 3.0,
-        threads: int = 1,
-        random_state: int = 0,
-    ) -> None:
-        self.rounds = rounds
-        self.learning_rate = learning_rate
-        self.depth = depth
-        self.l2_leaf_reg = l2_leaf_reg
-        self.threads = threads
-        self.random_state = random_state
+    rounds: int = 400
+    learning_rate: float = 0.06
+    depth: int = 6
+    l2_leaf_reg: float = 3.0
+    threads: int = 1
+    random_state: int = 0
 
     def fit(
         self,

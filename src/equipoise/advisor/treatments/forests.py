@@ -10,7 +10,7 @@ MOST_ROWS = 50_000  # deeper forests on more rows take more memory than they are
 
 
 def _leaf(context: Context, smallest: int) -> int:
-    """Leaves grow with the table, so that a bag of forests stays small."""
+    """Leaves grow with the table, so that a bag of forests stays small: workers with little memory keep them too."""
     return max(smallest, context.n_rows // 10_000)
 
 
@@ -37,8 +37,9 @@ def _balanced_forest(context: Context, *, trees: int, min_samples_leaf: int, max
 
     return _filled(
         BalancedRandomForestClassifier(
-            trees, min_samples_leaf=min_samples_leaf, max_features=max_features, sampling_strategy="all",
-            replacement=True, bootstrap=False, n_jobs=context.threads, random_state=context.seed,
+            trees, min_samples_leaf=_leaf(context, min_samples_leaf), max_features=max_features,
+            sampling_strategy="all", replacement=True, bootstrap=False, n_jobs=context.threads,
+            random_state=context.seed,
         )
     )  # fmt: skip
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from equipoise._core.checks import check_in_range, check_integer
+from equipoise._core.extras import optional
 from equipoise._core.random import RandomState, draw_seed
 from equipoise.metrics.significance.ranks import check_pair
 
@@ -33,11 +34,7 @@ class Posterior:
 
 
 def _baycomp() -> Any:
-    try:
-        import baycomp
-    except ImportError as error:
-        raise ImportError("Bayesian tests need baycomp: pip install 'equipoise[bench]'") from error
-    return baycomp
+    return optional("baycomp", "Bayesian tests need baycomp")
 
 
 def _three(probs: tuple[float, ...]) -> Posterior:

@@ -21,6 +21,7 @@ from equipoise._core.checks import (
     check_integer,
     check_type,
 )
+from equipoise._core.extras import optional
 from equipoise.metrics.significance.ranks import average_ranks, check_scores
 
 TESTS = ("ranks", "wilcoxon")
@@ -159,12 +160,14 @@ def _rank_p(ranks: FloatArray, n_datasets: int, pairs: list[tuple[int, int]]) ->
     return 2 * stats.norm.sf(np.abs(gaps) / np.sqrt(k * (k + 1) / (6 * n_datasets)))
 
 
-def _wilcoxon_p(table: FloatArray, pairs: list[tuple[int, int]]) -> FloatArray:
-    return np.array([_wilcoxon(table[:, a] - table[:, b]) for a, b in pairs])
-
-
-def _wilcoxon(differences: FloatArray) -> float:
-    return float(stats.wilcoxon(differences).pvalue) if differences.any() else 1.0
+def _p_values(
+    test: str, table: pd.DataFrame, ranks: pd.Series[float], pairs: list[tuple[int, int]]
+) -> FloatArray:
+    if test == "ranks":
+        return _rank_p(np.asarray(ranks, dtype=np.float64), len(table), pairs)
+    scores = table.to_numpy()
+    gaps = [scores[:, a] - scores[:, b] for a, b in pairs]
+    return np.array([float(stats.wilcoxon(gap).pvalue) if gap.any() else 1.0 for gap in gaps])
 
 
 def _square(values: FloatArray, pairs: list[tuple[int, int]], names: pd.Index[Any]) -> pd.DataFrame:
@@ -175,11 +178,8 @@ def _square(values: FloatArray, pairs: list[tuple[int, int]], names: pd.Index[An
 
 
 def _nemenyi(table: pd.DataFrame, pairs: list[tuple[int, int]]) -> FloatArray:
-    try:
-        import scikit_posthocs
-    except ImportError as error:
-        raise ImportError("Nemenyi's test needs scikit-posthocs: pip install 'equipoise[bench]'") from error
-    found = scikit_posthocs.posthoc_nemenyi_friedman(table.to_numpy()).to_numpy()
+    library = optional("scikit_posthocs", "Nemenyi's test needs scikit-posthocs")
+    found = library.posthoc_nemenyi_friedman(table.to_numpy()).to_numpy()
     return np.array([found[a, b] for a, b in pairs])
 
 
@@ -228,11 +228,7 @@ def pairwise(
     n, k = table.shape
     pairs = list(combinations(range(k), 2))
     ranks = average_ranks(table, greater_is_better=greater_is_better)
-    raw = (
-        _rank_p(np.asarray(ranks, dtype=np.float64), n, pairs)
-        if test == "ranks"
-        else _wilcoxon_p(table.to_numpy(), pairs)
-    )
+    raw = _p_values(test, table, ranks, pairs)
     adjust: dict[str, Callable[[], FloatArray]] = {
         "shaffer": lambda: shaffer(raw, k),
         "holm": lambda: holm(raw),
@@ -281,11 +277,7 @@ def versus_control(
     at = names.index(check_choice("control", control, names))
     pairs = [(at, other) for other in range(len(names)) if other != at]
     ranks = average_ranks(table, greater_is_better=greater_is_better)
-    p = (
-        _rank_p(np.asarray(ranks, dtype=np.float64), len(table), pairs)
-        if test == "ranks"
-        else _wilcoxon_p(table.to_numpy(), pairs)
-    )
+    p = _p_values(test, table, ranks, pairs)
     others = [names[b] for _, b in pairs]
     columns = {
         "rank_difference": [ranks.iloc[at] - ranks.iloc[b] for _, b in pairs],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +19,8 @@ def check_scores(scores: npt.ArrayLike | pd.DataFrame, fewest_methods: int = 2) 
         raise ValueError(f"scores must be a table of data sets by methods, got shape {values.shape}")
     table = scores if isinstance(scores, pd.DataFrame) else pd.DataFrame(values)
     if not table.columns.is_unique:
-        raise ValueError(f"scores must have a column a method, got twice {_twice(table.columns)!r}")
+        twice = table.columns[table.columns.duplicated()][0]
+        raise ValueError(f"scores must have a column a method, got twice {twice!r}")
     if len(table) < 2:
         raise ValueError(f"scores must have at least 2 rows (data sets), got {len(table)}")
     if table.shape[1] < fewest_methods:
@@ -28,10 +28,6 @@ def check_scores(scores: npt.ArrayLike | pd.DataFrame, fewest_methods: int = 2) 
             f"scores must have at least {fewest_methods} columns (methods), got {table.shape[1]}"
         )
     return pd.DataFrame(values, index=table.index, columns=table.columns)
-
-
-def _twice(columns: pd.Index[Any]) -> Any:
-    return columns[columns.duplicated()][0]
 
 
 def check_pair(

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg, special
 
-from equipoise._core.checks import FloatArray
+from equipoise._core.checks import FloatArray, check_integer
 from equipoise._core.random import as_generator, derive_seed
 from equipoise.theory.diffusion.coefficients import (
     Activation,
@@ -78,6 +78,7 @@ def draw(model: Model, dimension: int, seed: int, sample_shares: FloatArray | No
     With ``sample_shares`` the classes have these shares of the M samples, and their weights still sum to b_c: the
     same samples, visited more or less often.
     """
+    check_integer("dimension", dimension, low=2)
     n_features = round(model.features_per_dim * dimension)
     n_samples = model.samples_per_dim * dimension
     w = as_generator(derive_seed(seed, "W")).standard_normal((n_features, dimension))
