@@ -1,7 +1,23 @@
-"""Forward and backward of each loss beside ``F.cross_entropy`` timed in the same run, at three sizes.
+"""Forward and backward of each loss beside ``F.cross_entropy`` timed in the same run, at several sizes.
 
 Run with ``python -m pytest benchmarks/test_losses.py -s``. Times are the least of several rounds in which the two
 alternate, so that a busy machine slows both.
+
+Where the aim is missed, at 128 × 10 by the focal loss (1.6) and with many classes by NENum (2.5), this was tried:
+
+- Focal, 1.79: of it 1.20 are cross-entropy sample by sample and its mean, and 0.1 the module around it. An
+  ``autograd.Function`` with the gradient in closed form has 1.68 where the bare equation has 1.58; one that
+  starts from the logits has 1.83, and with the gradient made in the forward pass 1.73: a Function written in
+  Python costs more than it saves. Weights of −1, so that nothing is negated: 1.72 for 1.79. The equation on all
+  classes and one ``nll_loss`` at the end: 1.58, but a class masked by a logit of −∞ makes its gradient NaN, and
+  with a clamp against that it has 1.78.
+- NENum, 2.7 at 128 × 1000 (3.5 to 6.9 while others use the cache), 2.6 to 2.9 at 128 × 10,000, 2.5 to 2.7 at
+  4096 × 100: two sums in double precision for each pair of classes are 32 bytes to read and to write for every
+  logit, and few of them are in a cache. Parts of 2¹⁸ numbers in place of 2¹⁵, in memory that is used again,
+  made 2.3 of 3.5 at 4096 × 1000, and left 2.7 of 3.1 and 2.9 of 3.4 at the first two. Sums of the batch by
+  ``embedding_bag``, ``segment_reduce`` or a sparse product, one table for both sums, and differences straight
+  in double precision are no quicker. Sums in single precision would be, and would lose the digits that they are
+  there for.
 """
 
 from __future__ import annotations
@@ -18,16 +34,18 @@ from equipoise.losses import get_loss
 WIDTH = 64
 LIMITS = {
     (4096, 1000): {
-        "vs": 1.7, "logit_adjusted": 1.5, "ldam": 1.5, "class_balanced": 1.5, "focal": 1.5, "nenum": 3.0,
+        "vs": 1.7, "logit_adjusted": 1.5, "ldam": 1.5, "class_balanced": 1.5, "focal": 1.5, "nenum": 2.5,
         "kps": 2.0, "lpl": 2.9,
     },
+    (4096, 10): {"nenum": 2.5},
     (128, 10): {
-        "ce": 1.6, "logit_adjusted": 1.6, "class_balanced": 1.6, "vs": 1.6, "ldam": 1.6, "kps": 1.8, "focal": 2.2,
+        "ce": 1.6, "logit_adjusted": 1.6, "class_balanced": 1.6, "vs": 1.6, "ldam": 1.6, "kps": 1.6, "focal": 2.0,
         "nenum": 2.5, "isda": 10.0, "combined": 12.0,
     },
+    (128, 1000): {"nenum": 3.2},
     (128, 10_000): {"logit_adjusted": 1.6, "nenum": 2.5, "combined": 10.0},
 }  # fmt: skip
-ROUNDS = {4096: 15, 128: 400}
+WAITING = 50  # small batches, at the most, that NENum takes in together
 CASES = [(*size, name, limit) for size, limits in LIMITS.items() for name, limit in limits.items()]
 
 
@@ -48,6 +66,22 @@ def seconds(function, logits):
     return clock() - start
 
 
+def seconds_of_sums(loss, call):
+    """A batch's part of the pass over those that waited for each other, which comes once in about fifty."""
+    statistics = getattr(loss, "statistics", None)
+    if statistics is None:
+        return 0.0
+    times = []
+    for _ in range(10):
+        statistics.reset()
+        for _ in range(WAITING):
+            call()
+        start = time.perf_counter()
+        statistics.flush()
+        times.append((time.perf_counter() - start) / WAITING)
+    return min(times)
+
+
 @pytest.mark.parametrize(("samples", "classes", "name", "limit"), CASES)
 def test_cost_beside_cross_entropy(samples, classes, name, limit):
     generator = torch.Generator().manual_seed(0)
@@ -62,10 +96,11 @@ def test_cost_beside_cross_entropy(samples, classes, name, limit):
     }
     needs = {key: known[key] for key in loss.requires}
     ours, theirs = [], []
-    for _ in range(ROUNDS[samples] if classes < 10_000 else 15):
+    for _ in range(1000 if logits.numel() < 1e4 else 150 if logits.numel() < 1e6 else 15):
         theirs.append(seconds(lambda: F.cross_entropy(logits, target), logits))
         ours.append(seconds(lambda: loss(logits, target, **needs), logits))
-    ratio = min(ours) / min(theirs)
+    sums = seconds_of_sums(loss, lambda: loss(logits, target, **needs)) if logits.numel() < 1e4 else 0.0
+    ratio = (min(ours) + sums) / min(theirs)
     print(f"| {samples}×{classes} | {name} | {ratio:.2f} | {limit} |")
     assert ratio <= limit
 

@@ -132,6 +132,23 @@ def test_statistics_agree_with_theory_and_merge():
     assert not any(getattr(merged, name).any() for name in ("count", "probability", "total", "square"))
 
 
+@pytest.mark.parametrize(("samples", "classes"), [(1500, 730), (900, 400), (300, 1000)])
+def test_statistics_of_a_large_batch_agree_with_theory(samples, classes):
+    """In several parts; sorted by class where the sums are larger than a cache and classes repeat."""
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(samples, classes, generator=generator)
+    target = torch.randint(classes, (samples,), generator=generator)
+    ours, theory = ClassStatistics(classes), ScatterStatistics.empty(classes)
+    for _ in range(2):
+        ours.update(logits, target, F.cross_entropy(logits, target, reduction="none"))
+        theory.update(logits.numpy().astype(np.float64), target.numpy())
+    assert torch.equal(ours.count, 2.0 * torch.bincount(target, minlength=classes))
+    head = torch.randn(classes, 4, generator=generator)
+    np.testing.assert_allclose(
+        ours.mean_scatter(head), theory.mean_scatter(head.numpy()), rtol=1e-5, atol=1e-9
+    )
+
+
 @pytest.mark.parametrize("offset", [0.0, 1000.0])
 def test_statistics_keep_their_digits(offset):
     """A long epoch and a large margin: sums in float32 read a variance of 24.6, or nothing at all."""
@@ -221,3 +238,12 @@ def test_statistics_of_a_large_batch_leave_its_logits_as_they_are(dtype: torch.d
     before = logits.clone()
     ClassStatistics(100).update(logits, target, torch.zeros(700, dtype=dtype))
     assert torch.equal(logits, before)
+
+
+def test_an_epoch_of_empty_batches_changes_nothing():
+    loss = make("nenum", 3, [30, 20, 10])
+    before = loss.class_factor.clone()
+    loss.start_epoch(0, 1)
+    loss(torch.zeros(0, 3), torch.zeros(0, dtype=torch.int64), head_weight=torch.eye(3))
+    loss.end_epoch()
+    torch.testing.assert_close(loss.class_factor, before)

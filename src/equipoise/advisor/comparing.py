@@ -11,7 +11,12 @@ from equipoise.advisor._advisor import Advisor
 
 
 def compare(
-    X: Any, y: npt.ArrayLike, *, groups: Any = None, time: Any = None, **options: Any
+    X: npt.ArrayLike | pd.DataFrame,
+    y: npt.ArrayLike,
+    *,
+    groups: npt.ArrayLike | None = None,
+    time: npt.ArrayLike | None = None,
+    **options: Any,
 ) -> pd.DataFrame:
     """Compare treatments on the same held-out rows.
 

@@ -113,8 +113,9 @@ class NeuralClassifier(_NetworkClassifier):
     verbose : bool, optional
         Show a progress bar; None for: if somebody is looking.
     recipe : {None, "equipoise"}
-        Settings that the studies found best on long-tailed images, for all that is left at its default: LDAM with
-        weights deferred to the last fifth of the run, a normalizing head, and SGD. See ``docs/how-to/losses.md``.
+        Settings than which the studies found none better on long-tailed images, beyond the interval, for all
+        that is left at its default: LDAM with weights deferred to the last fifth of the run, a normalizing head,
+        and SGD. See ``docs/how-to/losses.md``.
 
     Attributes
     ----------

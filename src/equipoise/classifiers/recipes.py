@@ -1,4 +1,4 @@
-"""Whole recipes of training by name: what the studies found best, whoever invented it."""
+"""Whole recipes of training by name: those that the studies found none better than, whoever invented them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def _equipoise() -> dict[str, Any]:
-    """LDAM-DRW: the least error of all losses in the studies meta-fashion-lt and losses-what-pays."""
+    """LDAM-DRW: the least error in meta-fashion-lt; losses-recipe finds none better beyond the paired interval."""
     return {
         "loss": "ldam",
         "loss_params": {"max_margin": 0.3},

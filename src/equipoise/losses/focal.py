@@ -68,11 +68,12 @@ class FocalLoss(Loss):
         self.register_buffer("alpha", _class_alpha(alpha))
 
     def compute(self, logits: Tensor, target: Tensor, reduction: str, **needs: Tensor) -> Tensor:
-        if self.alpha is not None and self.alpha.ndim == 2:  # one pair of weights a row
+        alpha = self.alpha  # once: a module looks long for a buffer
+        if alpha is not None and alpha.ndim == 2:  # one pair of weights a row
             each = functional.focal_loss(logits, target, phi=self.phi, reduction="none")
-            weight = self.alpha.to(logits.dtype).gather(1, target.unsqueeze(1)).squeeze(1)
+            weight = alpha.to(logits.dtype).gather(1, target.unsqueeze(1)).squeeze(1)
             return reduce_loss(weight * each, reduction)
-        return functional.focal_loss(logits, target, phi=self.phi, alpha=self.alpha, reduction=reduction)
+        return functional.focal_loss(logits, target, phi=self.phi, alpha=alpha, reduction=reduction)
 
     def set_rows(self, **values: Tensor) -> None:
         if "phi" in values:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -99,7 +100,7 @@ def label_input(
     return true, predicted, classes, check_weight(sample_weight, true)
 
 
-def positive_class(classes: AnyArray, pos_label: Any) -> Any:
+def positive_class(classes: AnyArray, pos_label: Hashable | None) -> Any:
     """``pos_label``, or the last of two classes in sorted order, as in scikit-learn's ``classes_[1]``."""
     if pos_label is not None:
         if pos_label not in classes.tolist():
@@ -115,7 +116,7 @@ def positive_class(classes: AnyArray, pos_label: Any) -> Any:
 def score_input(
     y_true: npt.ArrayLike,
     y_score: npt.ArrayLike,
-    pos_label: Any = None,
+    pos_label: Hashable | None = None,
     sample_weight: npt.ArrayLike | None = None,
 ) -> tuple[npt.NDArray[np.bool_], FloatArray, FloatArray | None]:
     """Whether each sample is positive, its score, and the weights; both classes must occur.

@@ -7,7 +7,7 @@ counts along one sorted list of thresholds, losses become weighted means. Nothin
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -113,7 +113,7 @@ def from_tallies(kernel: Callable[[Tallies], FloatArray]) -> Callable[..., Stati
     return prepare
 
 
-def is_binary(average: str, classes: AnyArray, pos_label: Any) -> bool:
+def is_binary(average: str, classes: AnyArray, pos_label: Hashable | None) -> bool:
     """Whether ``average`` means the positive class alone."""
     return average == "binary" or (average == "auto" and (pos_label is not None or classes.size == 2))
 
@@ -127,7 +127,7 @@ def from_classes(
         y_true: npt.ArrayLike,
         y_pred: npt.ArrayLike,
         *,
-        pos_label: Any = None,
+        pos_label: Hashable | None = None,
         average: str = "auto",
         labels: npt.ArrayLike | None = None,
         **params: Any,
@@ -216,7 +216,7 @@ def from_curve(kernel: Callable[..., FloatArray]) -> Callable[..., Statistic]:
     """A metric of binary scores."""
 
     def prepare(
-        y_true: npt.ArrayLike, y_score: npt.ArrayLike, *, pos_label: Any = None, **params: Any
+        y_true: npt.ArrayLike, y_score: npt.ArrayLike, *, pos_label: Hashable | None = None, **params: Any
     ) -> Statistic:
         positive, score, _ = score_input(y_true, y_score, pos_label)
         return _on_curve(kernel, positive, score, **params)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal
@@ -84,7 +84,7 @@ class Metric:
         proba: npt.ArrayLike,
         *,
         labels: npt.ArrayLike | None = None,
-        pos_label: Any = None,
+        pos_label: Hashable | None = None,
     ) -> tuple[AnyArray, dict[str, Any]]:
         """From class probabilities to this metric's second argument and keywords.
 
@@ -131,7 +131,7 @@ class Metric:
         proba: npt.ArrayLike,
         *,
         labels: npt.ArrayLike | None = None,
-        pos_label: Any = None,
+        pos_label: Hashable | None = None,
         sample_weight: npt.ArrayLike | None = None,
     ) -> float:
         """The metric from class probabilities, whatever it needs (labels are the most probable class).
@@ -285,7 +285,7 @@ def evaluate_all(
     metrics: list[str] | tuple[str, ...] | None = None,
     *,
     labels: npt.ArrayLike | None = None,
-    pos_label: Any = None,
+    pos_label: Hashable | None = None,
 ) -> dict[str, float]:
     """Several metrics from one table of class probabilities; by default all that need no keyword.
 

@@ -8,7 +8,7 @@ classes for more. A quotient 0/0 counts as 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,7 @@ def _imblearn_metrics() -> Any:
 def _averaged(
     function: Callable[..., Any],
     given: LabelInput,
-    pos_label: Any,
+    pos_label: Hashable | None,
     average: str,
     *,
     truth_only: bool,
@@ -67,7 +67,7 @@ def recall(
     y_true: npt.ArrayLike,
     y_pred: npt.ArrayLike,
     *,
-    pos_label: Any = None,
+    pos_label: Hashable | None = None,
     average: str = "auto",
     labels: npt.ArrayLike | None = None,
     sample_weight: npt.ArrayLike | None = None,
@@ -109,7 +109,7 @@ def specificity(
     y_true: npt.ArrayLike,
     y_pred: npt.ArrayLike,
     *,
-    pos_label: Any = None,
+    pos_label: Hashable | None = None,
     average: str = "auto",
     labels: npt.ArrayLike | None = None,
     sample_weight: npt.ArrayLike | None = None,
@@ -153,7 +153,7 @@ def precision(
     y_true: npt.ArrayLike,
     y_pred: npt.ArrayLike,
     *,
-    pos_label: Any = None,
+    pos_label: Hashable | None = None,
     average: str = "auto",
     labels: npt.ArrayLike | None = None,
     sample_weight: npt.ArrayLike | None = None,
@@ -196,7 +196,7 @@ def f_beta(
     y_pred: npt.ArrayLike,
     *,
     beta: float = 1.0,
-    pos_label: Any = None,
+    pos_label: Hashable | None = None,
     average: str = "auto",
     labels: npt.ArrayLike | None = None,
     sample_weight: npt.ArrayLike | None = None,
@@ -473,7 +473,7 @@ def average_precision(
     y_true: npt.ArrayLike,
     y_score: npt.ArrayLike,
     *,
-    pos_label: Any = None,
+    pos_label: Hashable | None = None,
     sample_weight: npt.ArrayLike | None = None,
 ) -> float:
     """Average precision: the area under the precision-recall steps of the positive class.
@@ -545,7 +545,7 @@ def _prepare_auc(
     y_true: npt.ArrayLike,
     y_score: npt.ArrayLike,
     *,
-    pos_label: Any = None,
+    pos_label: Hashable | None = None,
     labels: npt.ArrayLike | None = None,
 ) -> kernels.Statistic:
     if _is_table(y_score):
@@ -563,7 +563,7 @@ def auc(
     y_true: npt.ArrayLike,
     y_score: npt.ArrayLike,
     *,
-    pos_label: Any = None,
+    pos_label: Hashable | None = None,
     labels: npt.ArrayLike | None = None,
     sample_weight: npt.ArrayLike | None = None,
 ) -> float:

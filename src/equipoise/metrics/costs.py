@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -168,7 +168,7 @@ def cost_curve(
     y_score: npt.ArrayLike,
     *,
     n_points: int = 101,
-    pos_label: Any = None,
+    pos_label: Hashable | None = None,
     sample_weight: npt.ArrayLike | None = None,
 ) -> CostCurve:
     """Cost curve: the lower envelope of the costs of all thresholds, exact at each of ``n_points``.

@@ -8,7 +8,7 @@ recall. Given a function of all resamples at once it is quicker (.2 to .8) for a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -352,7 +352,7 @@ def interval_table(
     metrics: Sequence[str | Metric],
     *,
     labels: npt.ArrayLike | None = None,
-    pos_label: Any = None,
+    pos_label: Hashable | None = None,
     random_state: RandomState = None,
     **options: Any,
 ) -> pd.DataFrame:

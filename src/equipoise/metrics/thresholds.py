@@ -6,6 +6,7 @@ All of it is exact over all thresholds and costs one sort, O(n log n).
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -127,7 +128,7 @@ def threshold_curve(
     y_true: npt.ArrayLike,
     y_score: npt.ArrayLike,
     *,
-    pos_label: Any = None,
+    pos_label: Hashable | None = None,
     sample_weight: npt.ArrayLike | None = None,
 ) -> ThresholdCurve:
     """Hits and false alarms at every distinct threshold.
@@ -194,7 +195,7 @@ def best_threshold(
     min_recall: float = 0.0,
     min_precision: float = 0.0,
     cost_matrix: npt.ArrayLike | None = None,
-    pos_label: Any = None,
+    pos_label: Hashable | None = None,
     sample_weight: npt.ArrayLike | None = None,
 ) -> OperatingPoint:
     """The best of all thresholds, among those with enough recall and precision.
@@ -279,7 +280,7 @@ def best_f1(
     y_score: npt.ArrayLike,
     *,
     beta: float = 1.0,
-    pos_label: Any = None,
+    pos_label: Hashable | None = None,
     sample_weight: npt.ArrayLike | None = None,
 ) -> float:
     """Best F1 over all thresholds (F-beta with ``beta``).
@@ -307,7 +308,7 @@ def best_f1(
     >>> best_f1([0, 1, 0, 1], [0.1, 0.4, 0.5, 0.8])
     0.8
     """
-    keywords = {"pos_label": pos_label, "sample_weight": sample_weight}
+    keywords: dict[str, Any] = {"pos_label": pos_label, "sample_weight": sample_weight}
     return best_threshold(y_true, y_score, "f_beta", beta=beta, **keywords).value
 
 
@@ -316,7 +317,7 @@ def best_balanced_accuracy(
     y_true: npt.ArrayLike,
     y_score: npt.ArrayLike,
     *,
-    pos_label: Any = None,
+    pos_label: Hashable | None = None,
     sample_weight: npt.ArrayLike | None = None,
 ) -> float:
     """Best balanced accuracy over all thresholds (Lieberman et al., Table 16).
@@ -342,7 +343,7 @@ def best_balanced_accuracy(
     >>> best_balanced_accuracy([0, 1, 0, 1], [0.1, 0.4, 0.5, 0.8])
     0.75
     """
-    keywords = {"pos_label": pos_label, "sample_weight": sample_weight}
+    keywords: dict[str, Any] = {"pos_label": pos_label, "sample_weight": sample_weight}
     return best_threshold(y_true, y_score, "balanced_accuracy", **keywords).value
 
 
@@ -352,7 +353,7 @@ def precision_at_recall(
     y_score: npt.ArrayLike,
     *,
     min_recall: float = 0.99,
-    pos_label: Any = None,
+    pos_label: Hashable | None = None,
     sample_weight: npt.ArrayLike | None = None,
 ) -> float:
     """Precision at recall ≥ r: the highest over the thresholds whose recall is at least ``min_recall``.
@@ -382,7 +383,7 @@ def precision_at_recall(
     >>> precision_at_recall([0, 1, 0, 1], [0.1, 0.4, 0.5, 0.8], min_recall=0.5)
     1.0
     """
-    keywords = {"pos_label": pos_label, "sample_weight": sample_weight}
+    keywords: dict[str, Any] = {"pos_label": pos_label, "sample_weight": sample_weight}
     return best_threshold(y_true, y_score, "precision", min_recall=min_recall, **keywords).value
 
 
@@ -392,7 +393,7 @@ def recall_at_precision(
     y_score: npt.ArrayLike,
     *,
     min_precision: float = 0.9,
-    pos_label: Any = None,
+    pos_label: Hashable | None = None,
     sample_weight: npt.ArrayLike | None = None,
 ) -> float:
     """Recall at precision ≥ p: the highest over the thresholds whose precision is at least ``min_precision``.

@@ -77,7 +77,8 @@ class ClassSampler(torch.utils.data.Sampler[int]):
     """Classes in given shares; within a class every row once before any row again.
 
     It serves the training loop here, and any ``DataLoader`` as its ``sampler``. In several processes each takes
-    its part of one common order, so that no row is drawn by two of them.
+    its part of one common order, so that no draw is made twice; a rare row that an order holds several times may
+    come to several of them.
 
     Parameters
     ----------

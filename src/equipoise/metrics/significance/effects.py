@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from itertools import permutations
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -161,7 +161,11 @@ def effect_sizes(first: npt.ArrayLike, second: npt.ArrayLike) -> dict[str, float
 
 
 def win_tie_loss(
-    scores: Any, *, tolerance: float = 0.0, greater_is_better: bool = True, control: Any = None
+    scores: npt.ArrayLike | pd.DataFrame,
+    *,
+    tolerance: float = 0.0,
+    greater_is_better: bool = True,
+    control: Hashable | None = None,
 ) -> pd.DataFrame:
     """On how many data sets each method beats, ties with or loses to each other one (or to ``control``).
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -184,7 +184,7 @@ def _nemenyi(table: pd.DataFrame, pairs: list[tuple[int, int]]) -> FloatArray:
 
 
 def pairwise(
-    scores: Any,
+    scores: npt.ArrayLike | pd.DataFrame,
     *,
     correction: str = "shaffer",
     test: str = "ranks",
@@ -240,7 +240,11 @@ def pairwise(
 
 
 def versus_control(
-    scores: Any, control: Any, *, test: str = "ranks", greater_is_better: bool = True
+    scores: npt.ArrayLike | pd.DataFrame,
+    control: Hashable,
+    *,
+    test: str = "ranks",
+    greater_is_better: bool = True,
 ) -> pd.DataFrame:
     """Compare every other method with ``control``, corrected by Holm for their k − 1 comparisons.
 
@@ -269,14 +273,14 @@ def versus_control(
     """
     check_choice("test", test, TESTS)
     table = check_scores(scores)
-    names = list(table.columns)
+    names: list[Any] = list(table.columns)
     at = names.index(check_choice("control", control, names))
     pairs = [(at, other) for other in range(len(names)) if other != at]
     ranks = average_ranks(table, greater_is_better=greater_is_better)
     p = _p_values(test, table, ranks, pairs)
     others = [names[b] for _, b in pairs]
     columns = {
-        "rank_difference": [ranks[control] - ranks[other] for other in others],
+        "rank_difference": [ranks.iloc[at] - ranks.iloc[b] for _, b in pairs],
         "p_value": p,
         "adjusted": holm(p),
     }

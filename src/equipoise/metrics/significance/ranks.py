@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +12,7 @@ from scipy import stats
 from equipoise._core.checks import FloatArray, check_array, check_same_length
 
 
-def check_scores(scores: Any, fewest_methods: int = 2) -> pd.DataFrame:
+def check_scores(scores: npt.ArrayLike | pd.DataFrame, fewest_methods: int = 2) -> pd.DataFrame:
     """A finite table with at least two rows (data sets) and so many columns (methods)."""
     values = check_array("scores", scores)
     if values.ndim != 2:
@@ -44,7 +43,9 @@ def check_pair(
     return a, b
 
 
-def average_ranks(scores: Any, *, greater_is_better: bool = True) -> pd.Series[float]:
+def average_ranks(
+    scores: npt.ArrayLike | pd.DataFrame, *, greater_is_better: bool = True
+) -> pd.Series[float]:
     """Mean rank of each method over the data sets; 1 is best, ties share.
 
     Parameters
@@ -96,7 +97,9 @@ class Friedman:
     n_datasets: int
 
 
-def friedman(scores: Any, *, greater_is_better: bool = True, correct_ties: bool = True) -> Friedman:
+def friedman(
+    scores: npt.ArrayLike | pd.DataFrame, *, greater_is_better: bool = True, correct_ties: bool = True
+) -> Friedman:
     """Friedman's test that all methods rank the same, with Iman & Davenport's F.
 
     Parameters
