@@ -51,8 +51,8 @@ class OneProcess:
 
 def check_device(device: str) -> None:
     """Raise a ValueError if the device is one that this machine does not have."""
-    there = {"cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available}
-    if device in there and not there[device]():
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if not there.get(device, True):
         raise ValueError(f"device {device!r} is not available here; 'auto' takes the best that there is")
 
 

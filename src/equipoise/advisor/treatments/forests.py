@@ -10,7 +10,7 @@ MOST_ROWS = 50_000  # deeper forests on more rows take more memory than they are
 
 
 def _leaf(context: Context, smallest: int) -> int:
-    """Leaves grow with the table, so that a bag of forests stays small: workers with little memory keep them too."""
+    """Leaves grow with the table, so that a bag of forests stays small, also for workers with little memory."""
     return max(smallest, context.n_rows // 10_000)
 
 
