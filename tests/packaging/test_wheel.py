@@ -62,10 +62,10 @@ def test_the_wheel_installs_in_an_empty_environment(wheel, tmp_path):
     run(sys.executable, "-m", "venv", "--without-pip", tmp_path / "env")
     python = tmp_path / "env" / "bin" / "python"
     run(sys.executable, "-m", "pip", "--python", python, "install", "--no-deps", "--no-index", wheel)
-    where = run(python, "-c", "import equipoise; print(equipoise.__version__, equipoise.__file__)")
-    assert str(tmp_path / "env") in where
     # The libraries it needs are lent by the environment of the tests; Equipoise itself comes from the wheel.
     lent = sysconfig.get_path("purelib")
+    code = "import equipoise; print(equipoise.__version__, equipoise.__file__)"
+    assert str(tmp_path / "env") in run(python, "-c", code, PYTHONPATH=lent)
     assert "report" in run(tmp_path / "env" / "bin" / "equipoise", "--help", PYTHONPATH=lent)
     code = (
         "import equipoise, importlib.resources as r;"

@@ -252,9 +252,9 @@ class MetaClassifier(_WrappingClassifier):
         """The class prior that the posterior was trained to."""
         return self.classifier_.training_prior_
 
-    def _checked(self, X: npt.ArrayLike) -> Any:
+    def _ask(self, method: str, X: npt.ArrayLike, *more: Any) -> Any:
         check_is_fitted(self)
-        return check_inputs(self, X)
+        return getattr(self.classifier_, method)(check_inputs(self, X), *more)
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """The class of each sample, decided under the prior that training aimed at.
@@ -269,7 +269,7 @@ class MetaClassifier(_WrappingClassifier):
         array of shape (n,)
             The labels.
         """
-        return self.classifier_.predict(self._checked(X))
+        return self._ask("predict", X)
 
     def predict_proba(self, X: npt.ArrayLike, prior: str | npt.ArrayLike = "data") -> FloatArray:
         """Class probabilities under a prior: ``"data"``, ``"train"`` or an array.
@@ -286,7 +286,7 @@ class MetaClassifier(_WrappingClassifier):
         array of shape (n, classes)
             The probabilities.
         """
-        return self.classifier_.predict_proba(self._checked(X), prior)
+        return self._ask("predict_proba", X, prior)
 
     def decision_function(self, X: npt.ArrayLike) -> FloatArray:
         """Logits; the difference of the two for two classes.
@@ -301,7 +301,7 @@ class MetaClassifier(_WrappingClassifier):
         array of shape (n,) or (n, classes)
             The logits.
         """
-        return self.classifier_.decision_function(self._checked(X))
+        return self._ask("decision_function", X)
 
     # Looking at what was learned
 
