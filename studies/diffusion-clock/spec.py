@@ -253,6 +253,7 @@ def cells(
     partners: Sequence[str] = PARTNERS["fashion-mnist"],
     shares: Sequence[float] = (0.5, 0.25, 0.75),
     seeds: Sequence[int] = (0, 1, 2),
+    more_seeds: Sequence[int] = (3, 4, 5, 6, 7),
     treated: Sequence[str] = ("Bag", "Coat"),
     cifar: Sequence[str] = (),
     cifar_images: int = 24,
@@ -262,7 +263,7 @@ def cells(
     fold_by: int = 2,
     **settings: Any,
 ) -> Iterator[Settings]:
-    """The balanced pairs with all seeds, then the other shares, interventions, and pairs of CIFAR-10 if asked."""
+    """The balanced pairs, the other shares, interventions, more draws at equal shares, and CIFAR-10 if asked."""
     plan = [
         (partner, share, "plain", seed)
         for which in (shares[:1], shares[1:])
@@ -271,6 +272,7 @@ def cells(
     plan += [
         (partner, shares[0], method, seed) for seed, method, partner in product(seeds, METHODS[1:], treated)
     ]
+    plan += [(partner, shares[0], "plain", seed) for seed, partner in product(more_seeds, partners)]
     shared = {**BASE, "fold_by": fold_by, **settings}
     for partner, share, method, seed in plan:
         run = {"partner": partner, "share": share, "method": method, "seed": seed}
@@ -302,6 +304,7 @@ SPEC = Spec(
             "partners": ["Bag"],
             "shares": [0.5],
             "seeds": [0],
+            "more_seeds": [],
             "treated": [],
             "cifar": [],
             "images": 16,
@@ -316,6 +319,7 @@ SPEC = Spec(
         "small": {},
         "paper": {
             "seeds": [0],
+            "more_seeds": [],
             "cifar": ["automobile"],
             "images": 8000,
             "pixels": 28,
