@@ -134,3 +134,13 @@ def test_weighted_prior_counts_mass():
     codes = np.array([0, 0, 1])
     assert priors.weighted_prior(codes, 3) == pytest.approx([2 / 3, 1 / 3, 0])
     assert priors.weighted_prior(codes, 2, [1, 1, 2]) == pytest.approx([0.5, 0.5])
+
+
+def test_of_very_many_names_those_most_like_the_wrong_one_are_offered():
+    known = [f"set-{i}" for i in range(200)] + ["mammography"]
+    with pytest.raises(ValueError, match="mamography") as error:
+        checks.check_choice("data set", "mamography", known)
+    assert "'mammography'" in str(error.value)
+    assert "and 193 more" in str(error.value)
+    with pytest.raises(ValueError, match="'mammography'.*and 193 more"):
+        checks.check_members("dataset", ["mamography"], known)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -124,7 +125,7 @@ def check_type(name: str, value: Any, kind: type[T]) -> T:
 
 
 def check_choice(name: str, value: T, choices: Iterable[T]) -> T:
-    """One of a list; an unknown value is answered with what exists.
+    """One of a list; an unknown value is answered with what exists, of many names with those most like it.
 
     >>> check_choice("profile", "stp", ["exponential", "step"])
     Traceback (most recent call last):
@@ -133,8 +134,16 @@ def check_choice(name: str, value: T, choices: Iterable[T]) -> T:
     """
     known = list(choices)
     if value not in known:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
+        raise ValueError(f"{name} must be one of {_most_like(value, known)}, got {value!r}")
     return value
+
+
+def _most_like(value: Any, known: Sequence[Any], most: int = 40) -> str:
+    """All names, or where there are very many, a few that are written most like the value."""
+    if len(known) <= most:
+        return ", ".join(map(repr, known))
+    near = difflib.get_close_matches(str(value), [str(one) for one in known], 8, cutoff=0.0)
+    return f"{', '.join(map(repr, near))} and {len(known) - len(near)} more"
 
 
 def check_distribution(name: str, value: npt.ArrayLike, *, tolerance: float = 1e-8) -> FloatArray:
@@ -201,9 +210,8 @@ def check_members(name: str, values: Iterable[Any], known: Sequence[Any]) -> Non
     """All of ``values`` are known; otherwise list the unknown and what exists."""
     unknown = [value for value in values if value not in known]
     if unknown:
-        raise ValueError(
-            f"{name}: unknown {', '.join(map(repr, unknown))}; there are {', '.join(map(repr, known))}"
-        )
+        offered = _most_like(unknown[0], known)
+        raise ValueError(f"{name}: unknown {', '.join(map(repr, unknown))}; there are {offered}")
 
 
 def check_columns(name: str, table: Any, columns: Iterable[Any]) -> None:
