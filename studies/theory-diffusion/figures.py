@@ -198,6 +198,7 @@ def _ablation_panels(axes: Any, curves: dict[str, Any], quantity: str, ylabel: s
 
 def figure_4(dimension: int = 20, instances: int = 1, weights: int = 7) -> Figure:
     """Gaps between the classes' times against the weight of class 1: the limit, and true matrices as crosses."""
+    check_integer("weights", weights, low=2)
     figure, axes = _grid(3, 2)
     shares = np.linspace(0.05, 0.95, weights)
     cases = (

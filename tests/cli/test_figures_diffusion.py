@@ -34,6 +34,8 @@ def test_settings_of_a_figure_are_passed_on_or_refused(tmp_path, capsys):
     assert main(["theory", "diffusion", "--figure", "7", "--set", "size=12", *out]) == 2
     assert "figure 7 has no setting 'size'; it has dimension" in capsys.readouterr().err
     assert main(["theory", "diffusion", "--figure", "7", "--set", "dimension=many", *out]) == 2
-    assert "dimension must be a number" in capsys.readouterr().err
+    assert "dimension must be a whole number" in capsys.readouterr().err
+    assert main(["theory", "diffusion", "--figure", "4", "--set", "weights=0", *out]) == 2
+    assert "weights must be at least 2" in capsys.readouterr().err
     assert main(["theory", "diffusion", "--list"]) == 0
     assert "dimension=50" in capsys.readouterr().out

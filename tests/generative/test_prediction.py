@@ -36,10 +36,12 @@ def test_a_table_is_given_an_order(tmp_path, capsys):
     frame["text"] = "same"
     frame["kind"] = y
     frame.loc[0, "a"] = np.nan
+    frame.loc[1, "kind"] = None
     frame.to_csv(tmp_path / "data.csv", index=False)
     assert main(["diffusion", "predict", str(tmp_path / "data.csv"), "--target", "kind", *QUICK]) == 0
     said = capsys.readouterr().out
-    assert "119 rows of 6 columns" in said
+    assert "118 rows of 6 columns" in said
+    assert "1 rows have no value in 'kind'" in said
     assert "wild" in said
 
 
@@ -60,6 +62,9 @@ def test_a_table_is_given_an_order(tmp_path, capsys):
         (np.full((20, 8, 8), np.nan), np.repeat([0, 1], 10), [], "finite"),
         (*images(), ["--pairs", "calm"], "--pairs must be"),
         (*images(), ["--pairs", "calm:odd"], "unknown"),
+        (*images(), ["--pairs", "calm:calm"], "must name two classes"),
+        (*images(), ["--classes", ""], "class '' of"),
+        (np.array([[1.0], [1.0, 2.0]], dtype=object), [0, 1], [], "images of different sizes"),
     ],
 )
 def test_bad_data_end_in_a_sentence(tmp_path, capsys, X, y, extra, message):

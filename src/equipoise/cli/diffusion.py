@@ -235,15 +235,15 @@ def _reading(args: argparse.Namespace) -> dict[str, Any]:
     return {
         "size": args.size,
         "labels": args.labels,
-        "classes": _classes(args.classes) if args.classes else None,
-        "limit": _limit(args.limit) if args.limit else None,
+        "classes": None if args.classes is None else _classes(args.classes),
+        "limit": None if args.limit is None else _limit(args.limit),
     }
 
 
 def _train(args: argparse.Namespace) -> int:
     if args.data is None and not args.resume:
         raise ValueError("name the images to train on, or go on with a run by --resume")
-    shares = _pairs("--shares", args.shares, float) if args.shares else None
+    shares = None if args.shares is None else _pairs("--shares", args.shares, float)
     options = {**{name: getattr(args, name) for name in _SETTINGS}, **_reading(args)}
     options["stop"] = _STOPS[args.stop] if args.stop else None
     from equipoise.generative import training_runs

@@ -57,7 +57,8 @@ def _settings(name: str, draw: Callable[..., Figure], given: Sequence[str]) -> d
         try:
             found[key] = type(known[key])(value)
         except ValueError:
-            raise ValueError(f"--set: {key} must be a number, got {value!r}") from None
+            kind = "whole number" if isinstance(known[key], int) else "number"
+            raise ValueError(f"--set: {key} must be a {kind}, got {value!r}") from None
     return found
 
 

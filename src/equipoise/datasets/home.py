@@ -93,9 +93,8 @@ def load_npz(path: PathLike, *needed: str) -> dict[str, npt.NDArray[np.generic]]
         raise FileNotFoundError(f"no such file: {source}")
     refuse_if_too_large(source, _declared_npz_bytes(source, needed))
     try:
-        with source.open("rb") as file:
-            if file.read(6) == np.lib.format.MAGIC_PREFIX:
-                raise ValueError("a single array")
+        if not zipfile.is_zipfile(source):
+            raise ValueError("it is no zip archive")
         with np.load(source, allow_pickle=False) as archive:
             absent = [key for key in needed if key not in archive.files]
             if absent:
@@ -104,6 +103,10 @@ def load_npz(path: PathLike, *needed: str) -> dict[str, npt.NDArray[np.generic]]
     except KeyError as error:
         raise ValueError(str(error.args[0])) from None
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
+        if "Object arrays" in str(error):
+            raise ValueError(
+                f"{source} holds Python objects, such as images of different sizes, and not arrays of numbers"
+            ) from None
         raise ValueError(f"{source} is not a readable npz file (cut off or damaged?): {error}") from error
 
 

@@ -54,9 +54,10 @@ def standardized_table(path: str, target: str) -> tuple[FloatArray, npt.NDArray[
     if rows.shape[1] < 2:
         raise ValueError(f"{path} must have at least two columns of numbers that vary, got {rows.shape[1]}")
     labels = np.array([str(name) for name in table.classes])[table.y[whole.to_numpy()]]
-    about = f"{len(rows):,} rows of {rows.shape[1]} columns of numbers"
+    about = f"{len(rows):,} rows of {rows.shape[1]} columns of numbers, each with mean 0 and variance 1"
     dropped = len(frame) - len(rows)
     about += f"; {dropped:,} rows with missing numbers were left out" if dropped else ""
+    about = " ".join([f"{about}.", *table.notes])
     return ((rows - rows.mean()) / rows.std()).to_numpy(), labels, about
 
 

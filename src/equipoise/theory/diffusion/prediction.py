@@ -369,6 +369,8 @@ def _pairs(
         raise ValueError(f"pairs must be None, 'all' or a list of pairs of classes, got {pairs!r}")
     chosen = tuple((a, b) for a, b in pairs)
     for pair in chosen:
+        if pair[0] == pair[1]:
+            raise ValueError(f"a pair must name two classes, got {pair[0]!r} twice")
         mixture.subset(list(pair))  # names an unknown class
     return chosen
 
