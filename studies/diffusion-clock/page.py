@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -22,10 +23,16 @@ from .gap_figures import (
     plot_prediction,
 )
 from .pictures import curves_picture, distances_picture, gallery_pictures
-from .verdicts import CANNOT_TELL, Finding, findings, first_in, pair_gap, quality
+from .verdicts import CANNOT_TELL, NOT_RUN, Finding, findings, first_in, pair_gap, quality
 
 _THRESHOLDS = {"": "1/3", "_sixth": "1/6", "_twelfth": "1/12"}
 _TIE = 0.05  # a gap in theory of less than 5 % in time is called a tie
+_COUNTED = {
+    "agrees": ("agrees with these runs", "agree with these runs"),
+    "differs": ("differs", "differ"),
+    CANNOT_TELL: ("cannot be told", "cannot be told"),
+    NOT_RUN: ("was not run", "were not run"),
+}  # a verdict, of one statement and of several
 INTERVENTIONS = {
     "equalized": "as the theory prescribes",
     "measured": "as the clock of a plain run on other images prescribes",
@@ -74,14 +81,15 @@ def prepared(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def _headline(found: dict[str, Finding]) -> Headline:
-    named: dict[str, list[str]] = {"agrees": [], "differs": [], CANNOT_TELL: []}
-    for topic, finding in found.items():
-        named[finding.verdict].append(topic)
-    counts = [f"{len(topics)} {words}" for (_, topics), words in zip(
-        named.items(), ("agree with these runs", "differ", "cannot be told"), strict=True) if topics]  # fmt: skip
-    order = found["order"].text
+    given = Counter(finding.verdict for finding in found.values())
+    counts = [
+        f"{given[verdict]} {words[given[verdict] > 1]}"
+        for verdict, words in _COUNTED.items()
+        if given[verdict]
+    ]
     return Headline(
-        f"Of the paper's {len(found)} statements, {', '.join(counts)}. The order at equal shares: {order}."
+        f"Of the paper's {len(found)} statements, {', '.join(counts)}. The order at equal shares: "
+        f"{found['order'].text}."
     )
 
 

@@ -53,9 +53,9 @@ def _draw_run(ax: Any, run: pd.Series[Any]) -> None:
         ("partner", "partner", PALETTE[1]),
     ):
         fractions = np.array([np.nan if f is None else f for f in run[f"fraction_{name}"]], dtype=float)
-        ax.plot(run["step"], fractions, color=color, marker=".", ms=4, lw=1.2, label=label)
+        ax.plot(run["step"], fractions, color=color, marker=".", ms=4, lw=1.2, alpha=0.7, label=label)
         if pd.notna(run[f"time_{name}"]):
-            ax.axvline(run[f"time_{name}"], color=color, ls=":", lw=1)
+            ax.axvline(run[f"time_{name}"], color=color, ls=":", lw=1, alpha=0.6)
 
 
 def gallery_pictures(balanced: pd.DataFrame) -> Iterator[Picture]:

@@ -12,6 +12,7 @@ from ..shared.tables import Paired, paired
 from .gap_figures import correlation, moderate, partial_correlation
 
 CANNOT_TELL = "cannot tell"
+NOT_RUN = "not run"
 _LATER = ("Trouser",)
 """Partners that the paper sees after the reference."""
 _MACRO_F1 = 0.96
@@ -74,9 +75,10 @@ def _order(balanced: pd.DataFrame) -> Finding:
         decided += word == expected
         against += word not in (expected, CANNOT_TELL)
     if not seen:
-        return Finding("not run yet")
+        return Finding(NOT_RUN, NOT_RUN)
     parts = [
-        f"{who if who == CANNOT_TELL else f'{who} first'}: {', '.join(names)}" for who, names in seen.items()
+        f"{who if who == CANNOT_TELL else f'{who} first'}: {', '.join(names)}"
+        for who, names in sorted(seen.items(), key=lambda item: item[0] == CANNOT_TELL)
     ]
     verdict = (
         "differs" if against else "agrees" if 2 * decided > len(balanced["partner"].unique()) else CANNOT_TELL
@@ -117,9 +119,9 @@ def _share(plain: pd.DataFrame) -> Finding:
 
 def _assigner(f1: pd.Series[float]) -> Finding:
     if not len(f1):
-        return Finding("not run yet")
+        return Finding(NOT_RUN, NOT_RUN)
     lowest = float(f1.min())
-    text = f"{lowest:.3f} to {f1.max():.3f}, a small convnet"
+    text = f"{f1.mean():.3f} in the mean of {len(f1)} runs, {lowest:.3f} to {f1.max():.3f}"
     return Finding(text, "agrees" if lowest > _MACRO_F1 else "differs")
 
 

@@ -147,6 +147,17 @@ def test_an_extreme_variance_is_left_out_of_the_norms():
     assert not set(kept["partner"]) & set(left_out)
 
 
+def test_the_first_sentence_counts_verdicts_and_tells_what_was_not_run():
+    frame = made_up()
+    frame = frame[frame["dataset"] == "fashion-mnist"]
+    assert found(frame)["cifar"].verdict == "not run"
+    said = page(frame, SPEC)[0].blocks[0].claim
+    assert "6 agree with these runs, 1 was not run." in said
+    assert "partner first: T-shirt, Pullover" in said
+    frame["assigner_macro_f1"] = 0.9
+    assert "5 agree with these runs, 1 differs, 1 was not run." in page(frame, SPEC)[0].blocks[0].claim
+
+
 def test_an_intervention_says_what_it_costs():
     frame = prepared(made_up())
     blocks = list(intervention(frame[frame["dataset"] == "fashion-mnist"]))

@@ -110,10 +110,10 @@ def _first_screen(
     title: str, reference: str, scores: Scores | None, records: list[dict[str, Any]], claim: str = ""
 ) -> Headline:
     """What was asked, what came out (the study's own ``claim``, or the best method), and how sure that is."""
-    done = sum(record["status"] == "done" for record in records)
+    done = [record for record in records if record["status"] == "done"]
     parts = [("What was asked", f"{title}." + (f" After {reference}." if reference else ""))]
-    sure = f"{done:,} cells" + (
-        f", {scores.repeats} repeats of each." if scores and scores.repeats > 1 else _seeds(records)
+    sure = f"{len(done):,} cells" + (
+        f", {scores.repeats} repeats of each." if scores and scores.repeats > 1 else _seeds(done)
     )
     test = ""
     if not claim and scores is not None and direction(scores.metric) and scores.mean.shape[1] > 1:
