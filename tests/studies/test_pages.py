@@ -229,6 +229,14 @@ def test_one_run_claims_no_more_than_it_tells():
     assert headline({"a": [0.9], "b": [0.8]}).claim == "“a” has the best mean auc."
 
 
+def test_seeds_that_are_still_to_be_run_do_not_count():
+    records = [
+        {"status": status, "settings": {"seed": seed}}
+        for seed, status in enumerate(["done"] * 2 + ["pending"])
+    ]
+    assert _first_screen("Title", "", None, records).parts[-1] == ("How sure", "2 cells with 2 seeds in all.")
+
+
 def test_the_index_leads_to_every_page_there_is(tmp_path):
     specs = [Spec(name, f"About {name}", study_cells.draw, {"index": [1]}) for name in ("one", "two")]
     (tmp_path / "one").mkdir()
