@@ -115,8 +115,20 @@ class ExtensiveModel:
         return CentroidRule(weights, w, tuple(parts))
 
     @cached_property
-    def _features(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        return self.features(self.nodes)
+    def other_nodes(self) -> CentroidRule:
+        """A rule to check the first one by."""
+        return self.rule(0.5)
+
+    @cached_property
+    def _features(self) -> tuple[FloatArray, ComplexArray, ComplexArray]:
+        floor, psi, psi_d = self.features(self.nodes)
+        return floor, psi.astype(complex), psi_d.astype(complex)
+
+    @cached_property
+    def _products(self) -> ComplexArray:
+        """ψ_k times the factor of ψ_l in the denominator, (n, K²)."""
+        _, psi, psi_d = self._features
+        return (psi[:, :, None] * psi_d[:, None, :]).reshape(len(psi), -1)
 
     def features(self, nodes: CentroidRule) -> tuple[FloatArray, FloatArray, FloatArray]:
         """floor (n,), ψ = (h_c², γ_cγ_c') (n, K) and its factors in the denominator of Q (n, K)."""
@@ -156,8 +168,7 @@ class ExtensiveModel:
         m, g = weighted @ psi, weighted.sum(axis=1)
         if not jacobian:
             return g, m, np.empty(0, dtype=complex)
-        products = (psi[:, :, None] * psi_d[:, None, :]).reshape(len(psi), -1)
-        return g, m, -((weighted * q) @ products).reshape(len(z), psi.shape[1], psi.shape[1])
+        return g, m, -((weighted * q) @ self._products).reshape(len(z), psi.shape[1], psi.shape[1])
 
     def residual(self, v: ComplexArray, m: ComplexArray) -> tuple[ComplexArray, ...]:
         """The equations for s and Y, with g^Ω, L and Y(A, T) for their derivatives."""
@@ -259,7 +270,7 @@ def _solve_chunk(system: ExtensiveModel, lam: FloatArray | ComplexArray) -> _Par
     z = lam.astype(complex)
     g, m, _ = system.moments(z, v, jacobian=False)
     _, omega, *_ = system.residual(v, m)
-    check, m_other, _ = system.moments(z, v, system.rule(0.5), jacobian=False)
+    check, m_other, _ = system.moments(z, v, system.other_nodes, jacobian=False)
     off = np.abs(system.residual(v, m_other)[0]).max(axis=1)
     status = np.full(len(lam), Status.CONVERGED, dtype=object)
     status[~(error < _TOLERANCE)] = Status.MAX_STEPS

@@ -21,9 +21,9 @@ _Imaginary = Callable[[FloatArray], FloatArray]
 Inside = Callable[[FloatArray], npt.NDArray[np.bool_]]
 
 _SCAN = 60
-_ZOOM = 12
-_ROUNDS = 4  # each narrows a bracket by the factor _ZOOM
-_NODES = 60
+_ZOOM = 6
+_ROUNDS = 6  # each narrows a bracket by the factor _ZOOM − 1
+_NODES = 32
 
 
 def gap_edges(imaginary: _Imaginary, top: float, features_per_dim: float) -> Edges:
@@ -41,10 +41,11 @@ def gap_edges(imaginary: _Imaginary, top: float, features_per_dim: float) -> Edg
         raise ConvergenceError("the upper end of the spectrum was not found: the edges are not known")
     starts = np.flatnonzero(found[1:] & ~found[:-1])
     ends = np.flatnonzero(found[:-1] & ~found[1:])
-    upper = [_refine(inside, grid[end], grid[end + 1], entering=False) for end in ends]
+    both = np.concatenate([starts, ends])
+    edges = _refine(inside, grid[both], grid[both + 1], np.arange(len(both)) < len(starts)).tolist()
+    lowers, upper = edges[: len(starts)], edges[len(starts) :]
     mass = 0.0
-    for start in starts[::-1]:
-        lower = _refine(inside, grid[start], grid[start + 1], entering=True)
+    for start, lower in zip(starts[::-1], lowers[::-1], strict=True):
         own = int(np.searchsorted(ends, start, side="right"))  # the bulk that begins here
         x, weights = bulk_nodes(lower, upper[own], _NODES)
         mass += float(weights @ np.nan_to_num(imaginary(x)) / np.pi)
@@ -54,12 +55,13 @@ def gap_edges(imaginary: _Imaginary, top: float, features_per_dim: float) -> Edg
     return Edges((Bulk(float("nan"), upper[-1], 1.0),), None, 0.0, False)
 
 
-def _refine(inside: Inside, low: float, high: float, *, entering: bool) -> float:
-    """The edge between two points, one inside a bulk and one outside."""
+def _refine(inside: Inside, low: FloatArray, high: FloatArray, entering: npt.NDArray[np.bool_]) -> FloatArray:
+    """The edges between pairs of points, of which the one is inside a bulk (``entering``: the higher one)."""
+    rows = np.arange(len(low))
     for _ in range(_ROUNDS):
-        grid = np.geomspace(low, high, _ZOOM)
-        found = inside(grid)
-        found[0], found[-1] = not entering, entering
-        at = int(np.flatnonzero(found != found[0])[0])
-        low, high = float(grid[at - 1]), float(grid[at])
-    return float(np.sqrt(low * high))
+        grid = np.geomspace(low, high, _ZOOM, axis=1)
+        within = inside(grid[:, 1:-1].ravel()).reshape(len(low), -1)
+        found = np.column_stack([~entering, within, entering])
+        at = (found != found[:, :1]).argmax(axis=1)
+        low, high = grid[rows, at - 1], grid[rows, at]
+    return np.asarray(np.sqrt(low * high))
