@@ -234,6 +234,9 @@ def test_bad_images_leave_nothing_behind(tmp_path, capsys):
     few = write_images(tmp_path / "few.npz", n=5)
     refused(capsys, tmp_path, "train", few, "--out", out, *QUICK, match="has 5 images; at least 8")
     refused(capsys, tmp_path, "train", few, "--out", out, "--classes", "busy,gone", match="class 'gone'")
+    same = tmp_path / "same.npz"
+    np.savez(same, X=np.repeat(np.eye(8)[None], 16, axis=0), y=np.repeat(["a", "b"], 8))
+    refused(capsys, tmp_path, "train", same, "--out", out, *QUICK, match="class 'a' are all the same")
     refused(capsys, tmp_path, "train", "--out", out, match="name the images to train on")
     refused(capsys, tmp_path, "report", tmp_path, match="holds no diffusion run")
     good = write_images(tmp_path / "good.npz", size=6)

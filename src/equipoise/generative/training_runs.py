@@ -238,9 +238,12 @@ def _xy(data: LabeledImages) -> tuple[Any, Any]:
 def _check_data(data: LabeledImages, preset: str) -> None:
     with torch.device("meta"):
         UNet(data.shape, preset)  # refuses images that are too small for it, before anything is written
-    for name, count in zip(data.classes, data.counts, strict=True):
+    for code, (name, count) in enumerate(zip(data.classes, data.counts, strict=True)):
         if count < FEWEST:
             raise ValueError(f"class {name!r} has {count} images; at least {FEWEST} are needed")
+        own = data.images[data.codes == code]
+        if (own == own[:1]).all():
+            raise ValueError(f"the images of class {name!r} are all the same: no copy of them can be told")
 
 
 def _description(data: LabeledImages) -> dict[str, Any]:
