@@ -13,28 +13,40 @@ from equipoise.report import COLORS, PALETTE, Picture, new_axes
 from .folding import unfold
 
 
-def curves_picture(balanced: pd.DataFrame, name: str = "diffusion-clock-curves") -> Picture:
-    """Fig 5a: a panel a pair, a line a class and seed, the threshold, and the times at which it is crossed."""
+def _panels(count: int) -> tuple[Any, Any]:
+    """A panel a pair."""
+    columns = min(3, count)
+    rows = -(-count // columns)
+    figure, axes = new_axes(3.2 * columns, 2.6 * rows + 0.4, rows, columns, count)
+    return figure, np.atleast_1d(axes)
+
+
+def _label(axes: Any, titles: list[str], ylabel: str) -> None:
+    """Training steps on a log axis, which knows its limits only when all is drawn."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    partners = list(dict.fromkeys(balanced["partner"]))
-    columns = min(3, len(partners))
-    rows = -(-len(partners) // columns)
-    figure, axes = new_axes(3.2 * columns, 2.6 * rows + 0.4, rows, columns, len(partners))
-    axes = np.atleast_1d(axes)
-    for ax, partner in zip(axes, partners, strict=False):
-        own = balanced[balanced["partner"] == partner]
-        for _, run in own.iterrows():
-            _draw_run(ax, run)
-        ax.axhline(1 / 3, color=COLORS["muted"], ls="--", lw=0.9)
-        ax.set(xscale="log", title=f"{own['reference'].iloc[0]} and {partner}", ylim=(-0.03, 1.03))
+    for ax, title in zip(axes, titles, strict=False):
+        ax.set(xscale="log", title=title)
         ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         ax.xaxis.set_major_formatter("{x:g}")
         ax.xaxis.set_minor_formatter(NullFormatter())
         ax.title.set_fontsize(9)
         ax.set_xlabel("training step", fontsize=8)
-    for ax in axes[::columns]:
-        ax.set_ylabel("memorized fraction", fontsize=8)
+    for ax in axes[::3]:
+        ax.set_ylabel(ylabel, fontsize=8)
+
+
+def curves_picture(balanced: pd.DataFrame, name: str = "diffusion-clock-curves") -> Picture:
+    """Fig 5a: a panel a pair, a line a class and seed, the threshold, and the times at which it is crossed."""
+    partners = list(dict.fromkeys(balanced["partner"]))
+    reference = balanced["reference"].iloc[0]
+    figure, axes = _panels(len(partners))
+    for ax, partner in zip(axes, partners, strict=False):
+        for _, run in balanced[balanced["partner"] == partner].iterrows():
+            _draw_run(ax, run)
+        ax.axhline(1 / 3, color=COLORS["muted"], ls="--", lw=0.9)
+        ax.set_ylim(-0.03, 1.03)
+    _label(axes, [f"{reference} and {partner}" for partner in partners], "memorized fraction")
     handles, labels = axes[0].get_legend_handles_labels()
     first = dict(zip(labels, handles, strict=True))
     figure.legend(first.values(), first, loc="outside lower center", ncols=2, frameon=False, fontsize=9)
@@ -98,21 +110,14 @@ def distances_picture(balanced: pd.DataFrame, name: str = "diffusion-clock-dista
     seen = balanced.drop_duplicates("partner")
     if not len(seen):
         return
-    columns = min(3, len(seen))
-    rows = -(-len(seen) // columns)
-    figure, axes = new_axes(3.2 * columns, 2.6 * rows + 0.4, rows, columns, len(seen))
-    axes = np.atleast_1d(axes)
+    figure, axes = _panels(len(seen))
     for ax, (_, run) in zip(axes, seen.iterrows(), strict=False):
         for role, color in (("reference", PALETTE[0]), ("partner", PALETTE[1])):
             for which, style in (("nearest", "-"), ("second", "--")):
                 values = np.array([np.nan if d is None else d for d in run[f"{which}_{role}"]], dtype=float)
                 label = f"{run['reference'] if role == 'reference' else role}, {which}"
                 ax.plot(run["step"], values, style, color=color, lw=1.2, label=label)
-        ax.set(xscale="log", title=f"{run['reference']} and {run['partner']}")
-        ax.title.set_fontsize(9)
-        ax.set_xlabel("training step", fontsize=8)
-    for ax in axes[::columns]:
-        ax.set_ylabel("distance", fontsize=8)
+    _label(axes, [f"{run['reference']} and {run['partner']}" for _, run in seen.iterrows()], "distance")
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize=9)
     yield Picture.from_matplotlib(
