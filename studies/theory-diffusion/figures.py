@@ -49,7 +49,7 @@ SETTINGS = {
 }
 
 
-def figure_1(dimension: int = 300, instances: int = 2) -> Figure:
+def figure_1(dimension: int = 300, instances: int = 2, features_per_dim: float = 2.0) -> Figure:
     """Overlaps of the projected centroids with the top eigenvectors: strong imbalance separates the classes."""
     figure, axes = _grid(3)
     panels = (("weak imbalance: b₂ = 0.3", None), ("b₂ = N^-0.3", 0.3), ("b₂ = N^-0.6", 0.6))
@@ -61,19 +61,19 @@ def figure_1(dimension: int = 300, instances: int = 2) -> Figure:
                 mix,
                 scaled * np.log(n),
                 n,
-                2.0,
+                features_per_dim,
                 samples_per_dim=2000 / n,
                 n_instances=repeats,
                 random_state=0,
             )
             fine = np.linspace(0.02, 0.78, 300)
-            line = centroid_overlaps(mix, fine * np.log(n), n, 2.0).theory
+            line = centroid_overlaps(mix, fine * np.log(n), n, features_per_dim).theory
             assert found.simulation is not None
             for c, color in enumerate((BLUE, ORANGE)):
                 ax.plot(fine, line[:, c], color=color, alpha=alpha)
                 label = f"class {c + 1}, N = {n}"
                 ax.plot(scaled, found.simulation[:, c], "o", ms=4, color=color, alpha=alpha, label=label)
-                at = speciation_time(mix, n, 2.0).appearance[c] / np.log(n)
+                at = speciation_time(mix, n, features_per_dim).appearance[c] / np.log(n)
                 ax.axvline(at, color=color, alpha=0.3 * alpha, ls="--")
         ax.set(title=title, xlabel="diffusion time t / log N", ylim=(-0.03, 1.05))
     axes[0][0].set_ylabel("RMS overlap with the top eigenvectors")
@@ -196,7 +196,13 @@ def _ablation_panels(axes: Any, curves: dict[str, Any], quantity: str, ylabel: s
     axes[0].legend(fontsize=8)
 
 
-def figure_4(dimension: int = 20, instances: int = 1, weights: int = 7) -> Figure:
+def figure_4(
+    dimension: int = 20,
+    instances: int = 1,
+    weights: int = 7,
+    features_per_dim: float = 60.0,
+    samples_per_dim: float = 30.0,
+) -> Figure:
     """Gaps between the classes' times against the weight of class 1: the limit, and true matrices as crosses."""
     check_integer("weights", weights, low=2)
     figure, axes = _grid(3, 2)
@@ -207,7 +213,7 @@ def figure_4(dimension: int = 20, instances: int = 1, weights: int = 7) -> Figur
         ("centroid norm 1, 1.5", (0.5, 0.5), (1.0, 2.25)),
     )
     for column, (title, v, r) in enumerate(cases):
-        models = [RandomFeatures(_pair(b, v, r), 0.01, 60, 30) for b in shares]
+        models = [RandomFeatures(_pair(b, v, r), 0.01, features_per_dim, samples_per_dim) for b in shares]
         limits = [rf.limit_curves(np.geomspace(1e-2, 3e2, 60)) for rf in models]
         tau = np.geomspace(1e-3, 3e3, 160)
         drawn = [rf.learning_curves(dimension, tau, instances, 0, step=None) for rf in models]
@@ -300,10 +306,12 @@ def figure_9() -> Figure:
     return figure
 
 
-def figure_10(dimension: int = 30, instances: int = 1) -> Figure:
+def figure_10(
+    dimension: int = 30, instances: int = 1, features_per_dim: float = 60.0, samples_per_dim: float = 30.0
+) -> Figure:
     """Test error and mean squared error of the score, class by class."""
     figure, axes = _grid(3, 2)
-    curves = _ablations(dimension, instances, 60, 30)
+    curves = _ablations(dimension, instances, features_per_dim, samples_per_dim)
     _ablation_panels(axes[0], curves, "test_per_class", "test error")
     _ablation_panels(axes[1], curves, "score_error_per_class", "score error")
     return figure
