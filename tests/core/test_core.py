@@ -142,5 +142,5 @@ def test_of_very_many_names_those_most_like_the_wrong_one_are_offered():
         checks.check_choice("data set", "mamography", known)
     assert "'mammography'" in str(error.value)
     assert "and 193 more" in str(error.value)
-    with pytest.raises(ValueError, match="'mammography'.*and 193 more"):
+    with pytest.raises(ValueError, match=r"'mammography'.*and 193 more"):
         checks.check_members("dataset", ["mamography"], known)
