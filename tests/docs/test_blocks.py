@@ -100,3 +100,13 @@ def test_commands_that_prove_an_error_select_tests():
         names = re.findall(r"def (test_\w+)", (ROOT / path).read_text("utf-8"))
         for word in words.split(" or "):
             assert any(word in name for name in names), f"{path} has no test with {word!r} in its name"
+
+
+def test_what_a_guide_takes_from_another_page_is_there():
+    pattern = r"```\{include\} (\S+)\n:start-after: (.+)\n:end-before: (.+)\n"
+    found = [(page, *match) for page in guides() for match in re.findall(pattern, page.read_text("utf-8"))]
+    assert found
+    for page, source, after, before in found:
+        taken = (page.parent / source).read_text("utf-8").split(after.strip('"'))[1].split(before.strip('"'))
+        assert len(taken) == 2, f"{source} has no {before} after {after!r}"
+        assert taken[0].strip(), f"{page.name} takes nothing from {source}"

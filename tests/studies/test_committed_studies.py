@@ -42,3 +42,10 @@ def test_a_study_was_run_and_its_page_is_its_own(name):
     assert status.get("done", 0) > 0
     assert f"Cells done: **{status['done']} of {sum(status.values())}**" in text
     assert not any(re.search(r'File "/', error) for error in errors)
+
+
+def test_the_guides_say_of_the_clock_what_its_page_says():
+    page = (FOLDER / "diffusion-clock" / "diffusion-clock.md").read_text()
+    shrunk = dict(re.findall(r"Intervention, as the (theory|clock)[^\n]*it shrinks in (\d of \d) runs", page))
+    assert shrunk == {"theory": "3 of 6", "clock": "5 of 6"}, "docs/explanation/diffusion.md says so"
+    assert page.count("cannot tell.") == 2, "and that this settles neither"
