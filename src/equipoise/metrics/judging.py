@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from equipoise._core.checks import FloatArray, IntArray
+from equipoise._core.checks import BoolArray, FloatArray, IntArray
 from equipoise._core.priors import correct_prior
 from equipoise.metrics.decisions import Decision, check_predictions
 from equipoise.metrics.shares import binomial_interval, design_effects, fold_effects
@@ -81,8 +81,9 @@ def judge_decision(
 
     All figures follow from the shares of each class that are called each class, and from the prior. The shares are
     drawn from their posterior, with a prior that weighs as much as one row a class (Perks 1947; with two classes
-    that of Jeffreys); a fresh batch then adds its own luck. With two classes recall and specificity have their
-    exact long-run interval.
+    that of Jeffreys), and so are the class shares where they come from the data; a fresh batch then adds its own
+    luck, also in how many rows of each class it has. With two classes recall and specificity have their
+    exact long-run interval. Of many classes one without a row is left out of every figure.
 
     Parameters
     ----------
@@ -130,11 +131,20 @@ def judge_decision(
     alpha = worth + 1 / n
     gamma = rng.standard_gamma(np.broadcast_to(alpha, (draws, n, n)))
     long_run = gamma / gamma.sum(axis=2, keepdims=True)
-    batch = np.maximum(1, (size / less).astype(np.int64) // 2)
-    fresh = np.stack([rng.multinomial(batch[c], long_run[:, c]) / batch[c] for c in range(n)], axis=1)
-    costs = decision.wish.cost_table(n)
-    values = _figures((confusion / np.maximum(size, 1)[:, None])[None], decision.prior, costs)
-    far, near = _figures(long_run, decision.prior, costs), _figures(fresh, decision.prior, costs)
+    shares, counts = _drawn_classes(rng, draws, y, given, decision.prior, groups)
+    batch = np.maximum(1, (counts / less).astype(np.int64))
+    fresh = np.stack(
+        [rng.multinomial(batch[:, c], long_run[:, c]) / batch[:, c, None] for c in range(n)], axis=1
+    )
+    costs, seen = decision.wish.cost_table(n), size > 0
+    values, far, near = (
+        _figures(rates, prior, costs, seen)
+        for rates, prior in (
+            ((confusion / np.maximum(size, 1)[:, None])[None], decision.prior[None]),
+            (long_run, shares),
+            (fresh, counts / counts.sum(axis=1, keepdims=True)),
+        )
+    )
     tails = [(1 - confidence) / 2, (1 + confidence) / 2]
     figures: dict[str, DecisionFigure] = {}
     for name, value in values.items():
@@ -156,23 +166,51 @@ def judge_decision(
     return Judgment(decision, figures, confusion)
 
 
-def _figures(rates: FloatArray, prior: FloatArray, costs: FloatArray | None) -> dict[str, FloatArray]:
-    """Figures of many tables of shares at once: ``rates[draw, truth, call]``."""
-    n = len(prior)
+def _drawn_classes(
+    rng: np.random.Generator, draws: int, y: IntArray, given: FloatArray, wanted: FloatArray,
+    groups: npt.ArrayLike | None,
+) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+    """The class shares of the long run, and how many rows of each class a fresh batch has.
+
+    Shares that come from the data are known as well as so many rows tell them (where the rare rows of a larger table
+    were kept, as well as all of its rows do); shares that were named are taken as they are.
+    """
+    n = len(given)
+    size = np.bincount(y, minlength=n)
+    alike = 1.0 if groups is None else float(design_effects(np.zeros_like(y), y, groups, n)[0])
+    shares = np.tile(wanted, (draws, 1))
+    if np.allclose(wanted, given, rtol=1e-9, atol=0):
+        rows = float((size / np.maximum(given, 1e-12)).max())
+        gamma = rng.standard_gamma(np.broadcast_to(rows * given / alike + 1 / n, (draws, n)))
+        shares = gamma / gamma.sum(axis=1, keepdims=True)
+    return shares, alike * rng.multinomial(max(1, int(len(y) / 2 / alike)), shares)
+
+
+def _figures(
+    rates: FloatArray, prior: FloatArray, costs: FloatArray | None, seen: BoolArray
+) -> dict[str, FloatArray]:
+    """Figures of many tables of shares at once: ``rates[draw, truth, call]`` at ``prior[draw, class]``.
+
+    With many classes those that were not seen are left out.
+    """
+    n = prior.shape[1]
+    if n > 2:
+        prior = np.where(seen, prior, 0.0)
+        prior = prior / np.maximum(prior.sum(axis=1, keepdims=True), 1e-300)
     recalls = np.einsum("dcc->dc", rates)
-    called = np.einsum("c,dck->dk", prior, rates)
-    found = {"balanced_accuracy": recalls.mean(axis=1)}
+    called = np.einsum("dc,dck->dk", prior, rates)
+    found = {"balanced_accuracy": recalls[:, seen].mean(axis=1)}
     f1 = 2 * prior * recalls / np.maximum(prior + called, 1e-300)
     if n == 2:
-        hit = prior[1] * recalls[:, 1]
+        hit = prior[:, 1] * recalls[:, 1]
         found["recall"], found["specificity"] = recalls[:, 1], recalls[:, 0]
         found["precision"] = np.divide(hit, called[:, 1], out=np.ones_like(hit), where=called[:, 1] > 0)
         found["f1"], found["alerts"] = f1[:, 1], called[:, 1]
     else:
-        found["macro_f1"] = f1.mean(axis=1)
-        found.update({f"recall of class {c}": recalls[:, c] for c in range(n)} if n <= 10 else {})
+        found["macro_f1"] = f1[:, seen].mean(axis=1)
+        found.update({f"recall of class {c}": recalls[:, c] for c in np.flatnonzero(seen)} if n <= 10 else {})
     if costs is not None:
-        found["cost"] = np.einsum("c,dck,ck->d", prior, rates, costs)
+        found["cost"] = np.einsum("dc,dck,ck->d", prior, rates, costs)
     return found
 
 

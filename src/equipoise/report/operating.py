@@ -224,9 +224,10 @@ class LiveOperatingPoint(Block):
 
     @cached_property
     def codes(self) -> list[int]:
-        """The classes that a reader can set against the rest, the rarest last: a page begins with it."""
+        """The classes that a reader can set against the rest, the rarest that was seen last: a page begins with it."""
         counts = np.bincount(np.asarray(self.truth), minlength=len(self.classes))
-        return [1] if self.is_binary else np.argsort(-counts, kind="stable").tolist()
+        order = np.argsort(np.where(counts > 0, -counts, -np.inf), kind="stable")
+        return [1] if self.is_binary else order.tolist()
 
     @cached_property
     def costs(self) -> FloatArray:

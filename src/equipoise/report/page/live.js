@@ -379,12 +379,14 @@
       const totals = new Array(k).fill(0);
       truth.forEach((t, row) => { counts[t][decide(row)] += weight[row]; totals[t] += weight[row]; });
       let mean = 0, variance = 0;
+      const known = prior.reduce((sum, p, t) => sum + (totals[t] ? p : 0), 0);
       counts.forEach((row, t) => {
-        if (!totals[t]) { return; }
+        if (!totals[t] || !known) { return; }
+        const share = prior[t] / known;
         const own = row.reduce((sum, n, d) => sum + n * cost[t][d], 0) / totals[t];
         const spread = row.reduce((sum, n, d) => sum + n * (cost[t][d] - own) ** 2, 0) / totals[t];
-        mean += prior[t] * own;
-        variance += prior[t] ** 2 * spread / totals[t];
+        mean += share * own;
+        variance += share ** 2 * spread / totals[t];
       });
       confusion.forEach((node) => {
         const [t, d] = node.dataset.count.split(",").map(Number);
