@@ -11,6 +11,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.dummy import DummyClassifier
 from sklearn.inspection import permutation_importance
@@ -393,6 +394,7 @@ def test_costs_by_row(data):
     proba = advisor.predict_proba(frame)[:, 1]
     expected = proba * frame["amount"].to_numpy() >= (1 - proba) * 5
     np.testing.assert_array_equal(advisor.predict(frame), expected.astype(int))
+    assert advisor.operating_point_.threshold is None  # each row has its own
     paid = advisor.operating_point_.figures["cost"].value
     assert paid < frame["amount"][y == 1].sum() / len(y)  # better than never
     with pytest.raises(ValueError, match="'amount'"):
@@ -492,6 +494,33 @@ def test_save_load_and_retune(fitted, data, tmp_path):
     for wrong, said in (({"recall": 90}, r"write 0\.9 for 90"), ({"prior": 5}, r"write 0\.05 for 5")):
         with pytest.raises(ValueError, match=said):
             loaded.retuned(**wrong)
+
+
+def test_a_clone_of_a_retuned_model_looks_for_what_it_decides_for(fitted, data, tmp_path):
+    tuned = fitted.retuned(alerts=0.05, prior=0.02)
+    again = equipoise.load(tuned.save(tmp_path / "model"))
+    for made in (tuned, again):
+        assert (made.cost, made.alerts, made.prior, made.treatments) == (None, 0.05, 0.02, FAST["treatments"])
+    assert fitted.cost == {"fp": 1, "fn": 20} and fitted.alerts is None
+    anew = clone(again).fit(*data)
+    assert anew.decision_.threshold == tuned.decision_.threshold
+
+
+@pytest.mark.parametrize("source", [np.random.default_rng(0), np.random.RandomState(0)])
+def test_an_advisor_with_a_generator_can_be_saved(data, source, tmp_path):
+    X, y = data
+    made = Advisor(random_state=source, **{**FAST, "treatments": ["logistic"]}).fit(X, y)
+    again = equipoise.load(made.save(tmp_path / "model"))
+    assert again.random_state is None
+    np.testing.assert_array_equal(again.predict(X), made.predict(X))
+
+
+def test_a_column_that_gives_the_target_away_is_said(data):
+    X, y = data
+    settings = {**FAST, "treatments": ["logistic"]}
+    told = Advisor(**settings).fit(pd.DataFrame(X).add_prefix("c").assign(refund=1.0 * y), y).notes_
+    assert any("“refund” alone tells the classes apart almost perfectly" in note for note in told)
+    assert not any("almost perfectly" in note for note in Advisor(**settings).fit(X, y).notes_)
 
 
 def test_probabilities_come_at_the_prior_of_use(data):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -75,6 +77,18 @@ def test_a_promise_that_few_positives_cannot_bear_says_what_they_can():
         choose_decision(proba, y, Wish.make(recall=0.95))
     with pytest.raises(UnmetWish, match="12 held-out positives: the most that can be is 0"):
         choose_decision(proba, y, Wish.make(precision=0.99))
+
+
+@pytest.mark.parametrize("wish", ["recall", "precision"])
+def test_the_most_that_can_be_promised_can_be_asked_for(wish):
+    rng = np.random.default_rng(0)
+    for n in range(8, 40, 3):
+        proba, y = gaussian_task(rng, 10 * n, 0.2)
+        with pytest.raises(UnmetWish) as refused:
+            choose_decision(proba, y, Wish.make(**{wish: 0.999}))
+        most = float(re.search(r"the most that can be is (\S+);", str(refused.value))[1])
+        assert refused.value.most - 0.001 < most <= refused.value.most
+        choose_decision(proba, y, Wish.make(**{wish: most}))
 
 
 def test_a_promised_precision_holds_on_new_rows():

@@ -34,7 +34,7 @@ from equipoise.advisor.delivering import (
 )
 from equipoise.advisor.engines import count_threads, least_memory, running
 from equipoise.advisor.ensemble import Stack
-from equipoise.advisor.preparing import Prepared, prepare
+from equipoise.advisor.preparing import Prepared, prepare, with_leaks_said
 from equipoise.advisor.search import Found, search
 from equipoise.advisor.telling import Teller
 from equipoise.advisor.treatments import advised_treatments
@@ -47,6 +47,9 @@ from equipoise.metrics.by_class import costs_by_code, shares_by_code, sorted_cod
 
 MOST_COMPARED = 200_000  # rows of a larger table on which treatments are compared, the rare classes first
 _LEAST_COMPARED, _COMPARED_A_SECOND = 50_000, 400  # with a short budget fewer of them
+_NO_WISH: dict[str, Any] = {
+    "cost": None, "recall": None, "precision": None, "alerts": None, "beta": None, "confidence": 0.95,
+}  # fmt: skip
 _UNMET = "The wish cannot be met"  # begins the note that says why
 _CONCLUDING_A_ROW = 5e-5  # seconds for the figures of some ten models
 
@@ -174,7 +177,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
         wish = self._wish(table.classes)
         if wish.by_row:
             table = replace(table, row_values=_row_values(X, wish, table.schema))
-        return self._fit(table, started)
+        return self._fit(with_leaks_said(table), started)
 
     def fit_table(self, table: DataTable) -> Advisor:
         """Like :meth:`fit`, for a table that was read with :func:`equipoise.datasets.read_table`.
@@ -389,13 +392,16 @@ class Advisor(ClassifierMixin, BaseEstimator):
             A copy with another decision; this one stays as it is.
         """
         check_is_fitted(self, "stack_")
-        if "cost" in wish:
-            wish["cost"] = costs_by_code(wish["cost"], self._labels)
-        made = Wish.make(**wish) if wish else self.decision_.wish
+        by_code = {"cost": costs_by_code(wish["cost"], self._labels)} if "cost" in wish else {}
+        made = Wish.make(**{**wish, **by_code}) if wish else self.decision_.wish
         made.check(len(self._labels))
         if made.by_row and (self.row_costs_ is None or made != self.decision_.wish):
             raise ValueError("a cost by row needs the table: pass it to Advisor or to the report")
         other = copy.copy(self)
+        if wish:  # a clone of the copy looks for what the copy decides for
+            other.set_params(**{name: wish.get(name, unsaid) for name, unsaid in _NO_WISH.items()})
+        if prior is not None:
+            other.set_params(prior=prior)
         wanted = self.decision_.prior if prior is None else shares_by_code(prior, self._labels)
         costs = self.row_costs_ if made.by_row else None
         other.row_costs_, other.unmet_wish_ = costs, None

@@ -115,7 +115,7 @@ def _advisor_to_json(advisor: Advisor) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "versions": versions(),
-        "params": {k: _plain(v) for k, v in advisor.get_params(deep=False).items() if k != "treatments"},
+        "params": _params_to_json(advisor.get_params(deep=False)),
         "columns": advisor.schema_.to_json(),
         "n_features_in": int(advisor.n_features_in_),
         "feature_names_in": None if names is None else [str(n) for n in names],
@@ -129,6 +129,16 @@ def _advisor_to_json(advisor: Advisor) -> dict[str, Any]:
         "fit_seconds": advisor.fit_seconds_,
         "info": getattr(advisor, "info_", {}),
     }
+
+
+def _params_to_json(params: dict[str, Any]) -> dict[str, Any]:
+    """The parameters as plain values; a generator and treatments of one's own have none."""
+    kept = {name: _plain(value) for name, value in params.items()}
+    if not isinstance(kept["random_state"], int):
+        kept["random_state"] = None
+    if not all(isinstance(one, str) for one in kept["treatments"] or ()):
+        kept["treatments"] = None
+    return kept
 
 
 def _bag_to_json(bag: Bag, folder: Path, number: int) -> dict[str, Any]:

@@ -114,7 +114,7 @@ def _label(advisor: Advisor, name: str) -> str:
 def _summary(advisor: Advisor, table: DataTable, diagnosis: Diagnosis | None, out: str) -> Section:
     point, verdict = advisor.operating_point_, advisor.verdict_
     first = f"Use {_label(advisor, verdict.recommended)}"
-    if point.threshold is not None and not point.decision.wish.by_row:
+    if point.threshold is not None:
         percent = np.format_float_positional(100 * point.threshold, 3, fractional=False, trim="-")
         first += f" and raise an alert at a probability of {percent}% or more"
     parts = [
@@ -133,7 +133,7 @@ def _summary(advisor: Advisor, table: DataTable, diagnosis: Diagnosis | None, ou
     ]
     figures = _known_figures(advisor)
     for name in ("recall", "precision", "balanced_accuracy", "cost"):
-        if name in figures and (name != "balanced_accuracy" or point.threshold is None):
+        if name in figures and (name != "balanced_accuracy" or "recall" not in figures):
             f = figures[name]
             facts.append(
                 (NAMES[name].capitalize(), f"{f.value:.3f}", f"{f.low:.3f} to {f.high:.3f} in a fresh batch")
@@ -169,7 +169,7 @@ def _purpose(advisor: Advisor) -> str:
 def _known_figures(advisor: Advisor) -> dict[str, DecisionFigure]:
     """The figures of the decision; where no held-out row raised an alert, there is no precision."""
     point = advisor.operating_point_
-    silent = point.threshold is not None and not point.confusion[:, 1].any()
+    silent = len(point.confusion) == 2 and not point.confusion[:, 1].any()
     return {name: figure for name, figure in point.figures.items() if not (silent and name == "precision")}
 
 

@@ -18,8 +18,9 @@ from equipoise.datasets import DataTable, describe_near_copies, find_near_copies
 from equipoise.datasets.encoding import TableEncoder
 from equipoise.datasets.image_features import ImageEncoder
 from equipoise.datasets.thinning import sample_rows
+from equipoise.diagnosis import diagnose
 
-_MOST_VALUES_FOR_COPIES = 20_000_000  # in a larger table near-copies are not looked for
+_MOST_VALUES_FOR_COPIES = 20_000_000  # in a larger table near-copies and leaks are not looked for
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,14 @@ def prepare(table: DataTable, most: int, seed: int, memory: float = math.inf) ->
     return Prepared(
         sample, encoders, Rows(views, sample.y, table.n_classes, sample.class_totals), context, folds
     )
+
+
+def with_leaks_said(table: DataTable) -> DataTable:
+    """Say which column gives the target away, or that the rare rows look resampled."""
+    if table.image_shape is not None or len(table) * len(table.kinds) > _MOST_VALUES_FOR_COPIES:
+        return table
+    found = diagnose(table, questions=["leakage"], verbose=False)["leakage"]
+    return table.with_notes(found.answer) if found.level == "warning" else table
 
 
 def _with_classes_checked(table: DataTable) -> DataTable:

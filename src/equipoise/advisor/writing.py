@@ -15,7 +15,7 @@ from equipoise.datasets import DataTable
 from equipoise.diagnosis import Diagnosis, diagnose
 
 _FOR_DIAGNOSIS, _FOR_REASONS = 0.2, 0.08  # of what reading leaves, and of the budget
-_LEAST_SEARCH = 0.1  # of the budget, even where nothing is left of it
+_LEAST_DIAGNOSIS, _LEAST_SEARCH = 0.05, 0.1  # of the budget, even where nothing is left of it
 _FOR_WRITING = 4.0  # seconds of a processor that nobody else uses
 
 
@@ -41,7 +41,8 @@ def write_report(
     """
     advisor.check(table)
     spent = time.monotonic() - budget.started
-    diagnosis = diagnose(table, table.y, seconds=_FOR_DIAGNOSIS * (budget.seconds - spent))
+    seconds = max(_FOR_DIAGNOSIS * (budget.seconds - spent), _LEAST_DIAGNOSIS * budget.seconds)
+    diagnosis = diagnose(table, table.y, seconds=seconds)
     spent = time.monotonic() - budget.started
     pace = max(1.0, spent / max(time.process_time(), 1e-3))  # others may want the processor too
     kept = min(_FOR_WRITING * pace, 0.5 * budget.seconds) + _FOR_REASONS * budget.seconds

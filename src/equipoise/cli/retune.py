@@ -50,10 +50,9 @@ def run(args: argparse.Namespace) -> int:
     tuned = model.retuned(prior=prior, **wishes)
     point = tuned.operating_point_
     lines = []
-    if point.threshold is not None:
+    if len(model._labels) == 2:
         before, now = (
-            "by row" if p.decision.wish.by_row else f"{p.threshold:.4f}"
-            for p in (model.operating_point_, point)
+            "by row" if p.threshold is None else f"{p.threshold:.4f}" for p in (model.operating_point_, point)
         )
         lines.append(f"Threshold {before} -> {now}, for {point.wish}")
     named = zip(model._labels, point.decision.prior, strict=True)

@@ -13,6 +13,7 @@ from equipoise.diagnosis.duplicates import row_hashes
 
 ORDER = 60
 QUESTION = "Does something give the target away?"
+USUAL_SECONDS = 0.2  # asked first, whatever the budget: what it warns of spoils every figure
 MOST = 50_000
 _MOST_TESTED = 300
 _GIVEN_AWAY = 0.995

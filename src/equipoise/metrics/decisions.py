@@ -304,11 +304,16 @@ def _recall_threshold(score: FloatArray, y: IntArray, wish: Wish, groups: npt.Ar
     if not sure.size:
         most = (1 - wish.confidence) ** (less / n) if n else 0.0
         raise UnmetWish(
-            f"{wish.words} cannot be promised from {_counted(n, less)}: the most that can be is {most:.3f}; "
-            "ask for less, accept less confidence, or collect more positives",
+            f"{wish.words} cannot be promised from {_counted(n, less)}: the most that can be is "
+            f"{_rounded_down(most)}; ask for less, accept less confidence, or collect more positives",
             most,
         )
     return float(positives[sure[-1]])
+
+
+def _rounded_down(share: float) -> str:
+    """Three digits of a share that can still be asked for."""
+    return f"{np.floor(1000 * share) / 1000:.3f}"
 
 
 def _counted(positives: int, less: float) -> str:
@@ -347,7 +352,7 @@ def _precision_threshold(
     if not met.size:
         raise UnmetWish(
             f"{wish.words} cannot be promised from {_counted(int(np.sum(y == 1)), less_yes)}: the most that can "
-            f"be is {low.max():.3f}; ask for less, accept less confidence, or collect more positives",
+            f"be is {_rounded_down(float(low.max()))}; ask for less, accept less confidence, or collect more positives",
             float(low.max()),
         )
     return float(thresholds[met[-1]])

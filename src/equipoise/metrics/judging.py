@@ -56,8 +56,8 @@ class Judgment:
 
     @property
     def threshold(self) -> float | None:
-        """Of the positive class's probability; ``None`` for many classes."""
-        return self.decision.threshold
+        """Of the positive class's probability; ``None`` for many classes and for costs by row."""
+        return None if self.decision.wish.by_row else self.decision.threshold
 
     @property
     def wish(self) -> str:
