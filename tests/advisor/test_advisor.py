@@ -501,7 +501,7 @@ def test_a_clone_of_a_retuned_model_looks_for_what_it_decides_for(fitted, data, 
     again = equipoise.load(tuned.save(tmp_path / "model"))
     for made in (tuned, again):
         assert (made.cost, made.alerts, made.prior, made.treatments) == (None, 0.05, 0.02, FAST["treatments"])
-    assert fitted.cost == {"fp": 1, "fn": 20} and fitted.alerts is None
+    assert (fitted.cost, fitted.alerts) == ({"fp": 1, "fn": 20}, None)
     anew = clone(again).fit(*data)
     assert anew.decision_.threshold == tuned.decision_.threshold
 

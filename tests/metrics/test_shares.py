@@ -91,6 +91,29 @@ def test_folds_that_differ_by_luck_alone_seldom_count_for_less():
     assert np.median(effects) == 1.0
 
 
+def test_the_luck_of_groups_is_not_taken_for_differences_between_folds():
+    """Counted twice, it left ranges of 0 to 1 for a hundred patients with eight visits each."""
+    rng, rule, effects, widths, held, tries = (
+        np.random.default_rng(5),
+        Decision.at_threshold(0.6, PRIOR),
+        [],
+        [],
+        0,
+        200,
+    )
+    for _ in range(tries):
+        proba, y, who = patients(rng, n=100)
+        folds, calls = who % 5, rule.codes(proba)
+        effects.append(fold_effects(y, calls, folds, 2, design_effects(y, calls, who, 2)))
+        figure = judge_decision(rule, proba, y, groups=who, folds=folds).figures["recall"]
+        widths.append(figure.long_run[1] - figure.long_run[0])
+        held += figure.long_run[0] <= recall_in_the_long_run(0.6) <= figure.long_run[1]
+    assert np.mean(effects) < 2
+    assert np.median(effects) == 1.0
+    assert np.median(widths) < 0.5
+    assert held >= 0.93 * tries
+
+
 def test_fresh_batches_of_groups_lie_in_their_range():
     rng, rule, held, tries = np.random.default_rng(2), Decision.at_threshold(0.6, PRIOR), 0, 300
     for _ in range(tries):

@@ -311,7 +311,7 @@ def _recall_threshold(score: FloatArray, y: IntArray, wish: Wish, groups: npt.Ar
     return float(positives[sure[-1]])
 
 
-def _rounded_down(share: float) -> str:
+def _rounded_down(share: Any) -> str:
     """Three digits of a share that can still be asked for."""
     return f"{np.floor(1000 * share) / 1000:.3f}"
 
@@ -352,7 +352,7 @@ def _precision_threshold(
     if not met.size:
         raise UnmetWish(
             f"{wish.words} cannot be promised from {_counted(int(np.sum(y == 1)), less_yes)}: the most that can "
-            f"be is {_rounded_down(float(low.max()))}; ask for less, accept less confidence, or collect more positives",
+            f"be is {_rounded_down(low.max())}; ask for less, accept less confidence, or collect more positives",
             float(low.max()),
         )
     return float(thresholds[met[-1]])

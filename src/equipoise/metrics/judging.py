@@ -126,7 +126,7 @@ def judge_decision(
     draws = 4000 if n <= 10 else 400
     size = confusion.sum(axis=1)
     less = np.ones(n) if groups is None else design_effects(y, calls, groups, n)
-    known = less if folds is None else less * fold_effects(y, calls, folds, n)
+    known = less if folds is None else less * fold_effects(y, calls, folds, n, less)
     worth = confusion / known[:, None]
     alpha = worth + 1 / n
     gamma = rng.standard_gamma(np.broadcast_to(alpha, (draws, n, n)))
@@ -172,8 +172,8 @@ def _drawn_classes(
 ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
     """The class shares of the long run, and how many rows of each class a fresh batch has.
 
-    Shares that come from the data are known as well as so many rows tell them (where the rare rows of a larger table
-    were kept, as well as all of its rows do); shares that were named are taken as they are.
+    Shares that come from the data are known as well as so many rows tell them (where the rare rows of a larger
+    table were kept, as well as all of its rows do); shares that were named are taken as they are.
     """
     n = len(given)
     size = np.bincount(y, minlength=n)

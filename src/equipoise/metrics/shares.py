@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -77,17 +77,23 @@ def design_effects(
     >>> design_effects(truth, together, groups, 2).round(1), design_effects(truth, apart, groups, 2).round(1)
     (array([1. , 2.3]), array([1., 1.]))
     """
-    return _by_class(_design_effect, truth, calls, n_classes, groups=groups)
+    parts = _by_class(truth, calls, n_classes, groups=groups)
+    return np.array([_design_effect(called, part, n_classes) for called, part in parts])
 
 
 def fold_effects(
-    truth: npt.ArrayLike, calls: npt.ArrayLike, folds: npt.ArrayLike, n_classes: int
+    truth: npt.ArrayLike,
+    calls: npt.ArrayLike,
+    folds: npt.ArrayLike,
+    n_classes: int,
+    alike: npt.ArrayLike = 1.0,
 ) -> FloatArray:
     """By how much the rows of each class count less because each fold was judged with models of its own.
 
     What is delivered is none of the models that were judged, so its shares differ from theirs. How far is seen
     from how far those of the folds differ beyond the luck of their rows (DerSimonian & Laird 1986): this variance,
     times 1/J + 1/(J − 1) for J folds that share training rows (Nadeau & Bengio 2003), is added to that of the rows.
+    Where rows belong together, their luck is larger by their design effect.
 
     Parameters
     ----------
@@ -97,6 +103,8 @@ def fold_effects(
         The fold in which each row was held out.
     n_classes : int
         The number of classes.
+    alike : array of shape (classes,) or float
+        The :func:`design_effects` of rows that belong together; what is returned comes on top of them.
 
     Returns
     -------
@@ -110,25 +118,23 @@ def fold_effects(
     >>> fold_effects(truth, alike, folds, 2).round(1), fold_effects(truth, apart, folds, 2).round(1)
     (array([1., 1.]), array([ 1., 28.]))
     """
-    return _by_class(_fold_effect, truth, calls, n_classes, folds=folds)
+    parts = _by_class(truth, calls, n_classes, folds=folds)
+    less = np.broadcast_to(np.asarray(alike, dtype=np.float64), n_classes)
+    return np.array([_fold_effect(*one, n_classes, e) for one, e in zip(parts, less, strict=True)])
 
 
 def _by_class(
-    effect: Callable[[IntArray, IntArray, int], float],
-    truth: npt.ArrayLike,
-    calls: npt.ArrayLike,
-    n_classes: int,
-    **named: npt.ArrayLike,
-) -> FloatArray:
-    """The effect on the rows of each class of what they are divided into: groups or folds."""
+    truth: npt.ArrayLike, calls: npt.ArrayLike, n_classes: int, **named: npt.ArrayLike
+) -> Iterator[tuple[IntArray, IntArray]]:
+    """For each class what its rows are called, and what they are divided into: groups or folds."""
     y, called = check_counts("truth", truth), check_counts("calls", calls)
     check_same_length(truth=y, calls=called, **named)
     (parts,) = named.values()
     part = np.unique(np.asarray(parts), return_inverse=True)[1]
-    return np.array([effect(called[y == c], part[y == c], n_classes) for c in range(n_classes)])
+    return ((called[y == c], part[y == c]) for c in range(n_classes))
 
 
-def _fold_effect(calls: IntArray, folds: IntArray, n_classes: int) -> float:
+def _fold_effect(calls: IntArray, folds: IntArray, n_classes: int, less: float) -> float:
     rows = len(calls)
     place = np.unique(folds, return_inverse=True)[1]
     count = int(place.max(initial=-1)) + 1
@@ -137,12 +143,14 @@ def _fold_effect(calls: IntArray, folds: IntArray, n_classes: int) -> float:
     by_fold = np.bincount(place * n_classes + calls, minlength=count * n_classes).reshape(count, n_classes)
     size = by_fold.sum(axis=1)
     share = by_fold.sum(axis=0) / rows
-    luck = float((share * (1 - share)).sum())
+    luck = less * float((share * (1 - share)).sum())
     apart = float((size[:, None] * (by_fold / size[:, None] - share) ** 2).sum()) - (count - 1) * luck
     if luck == 0 or apart <= 0:
         return 1.0
     between = apart / (rows - float((size**2).sum()) / rows)
-    return float(np.clip(1 + between * (1 / count + 1 / (count - 1)) * rows / luck, 1.0, rows))
+    return float(
+        np.clip(1 + between * (1 / count + 1 / (count - 1)) * rows / luck, 1.0, max(rows / less, 1.0))
+    )
 
 
 def largest_effect(groups: npt.ArrayLike | None, chosen: npt.NDArray[np.bool_]) -> float:

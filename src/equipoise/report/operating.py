@@ -224,7 +224,7 @@ class LiveOperatingPoint(Block):
 
     @cached_property
     def codes(self) -> list[int]:
-        """The classes that a reader can set against the rest, the rarest that was seen last: a page begins with it."""
+        """The classes to set against the rest; a page begins with the last, the rarest that was seen."""
         counts = np.bincount(np.asarray(self.truth), minlength=len(self.classes))
         order = np.argsort(np.where(counts > 0, -counts, -np.inf), kind="stable")
         return [1] if self.is_binary else order.tolist()
@@ -260,7 +260,7 @@ class LiveOperatingPoint(Block):
         if self.groups is not None:
             less *= design_effects(*known, self.groups, 2)
         if self.folds is not None:
-            less *= fold_effects(*known, self.folds, 2)
+            less *= fold_effects(*known, self.folds, 2, less)
         return float(less[0]), float(less[1])
 
     @property
