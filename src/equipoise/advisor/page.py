@@ -115,8 +115,7 @@ def _summary(advisor: Advisor, table: DataTable, diagnosis: Diagnosis | None, ou
     point, verdict = advisor.operating_point_, advisor.verdict_
     first = f"Use {_label(advisor, verdict.recommended)}"
     if point.threshold is not None:
-        percent = np.format_float_positional(100 * point.threshold, 3, fractional=False, trim="-")
-        first += f" and raise an alert at a probability of {percent}% or more"
+        first += f" and raise an alert at a probability of {_percent(point.threshold)} or more"
     parts = [
         ("What it is for", _purpose(advisor)),
         ("What it will do", _will_do(advisor, table)),
@@ -157,6 +156,18 @@ def _summary(advisor: Advisor, table: DataTable, diagnosis: Diagnosis | None, ou
             Code(commands),
         ],
     )  # fmt: skip
+
+
+def _percent(share: float) -> str:
+    """Three digits, or as many as tell it from 100 %.
+
+    >>> _percent(0.04761), _percent(0.99996), _percent(1.0)
+    ('4.76%', '99.996%', '100%')
+    """
+    shown = [
+        np.format_float_positional(100 * share, digits, fractional=False, trim="-") for digits in (3, 5, 17)
+    ]
+    return next((text for text in shown if text != "100"), "100") + "%"
 
 
 def _purpose(advisor: Advisor) -> str:
