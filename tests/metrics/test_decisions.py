@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from equipoise._core.priors import correct_prior
 from equipoise.metrics import (
@@ -68,6 +69,21 @@ def test_a_promised_recall_holds_on_new_rows_as_often_as_promised():
         rule = choose_decision(proba, np.ones(40, int), Wish.make(recall=0.8), data_prior=[0.5, 0.5])
         kept += float(np.mean(positives >= rule.threshold)) >= 0.8
     assert 0.92 <= kept / 300 <= 0.995
+
+
+def test_a_recall_is_promised_for_a_bag_as_if_a_fold_were_missing():
+    """What is delivered is the mean of the folds' models, which none of the held-out rows has judged."""
+    score = np.random.default_rng(9).random(200)
+    proba, y, folds = np.column_stack([1 - score, score]), np.repeat([0, 1], 100), np.arange(200) % 5
+    bag = choose_decision(proba, y, Wish.make(recall=0.8), folds=folds)
+    assert bag.threshold < choose_decision(proba, y, Wish.make(recall=0.8)).threshold
+    place = np.ceil(
+        0.8 * (1 + np.sum(score[100:] < bag.threshold))
+    )  # from below, of 80 positives instead of 100
+    assert binom.sf(place - 1, 80, 0.2) >= 0.95 > binom.sf(place, 80, 0.2)
+    with pytest.raises(UnmetWish) as refused:
+        choose_decision(proba, y, Wish.make(recall=0.99), folds=folds)
+    assert refused.value.most == pytest.approx(0.05 ** (1 / 80))
 
 
 def test_a_promise_that_few_positives_cannot_bear_says_what_they_can():

@@ -411,7 +411,7 @@ class Advisor(ClassifierMixin, BaseEstimator):
 
     def _decide(self, wish: Wish, prior: FloatArray | None) -> None:
         """Choose a decision on the held-out rows, and judge it."""
-        known: Any = {"data_prior": self.data_prior_, "groups": self.groups_}
+        known: Any = {"data_prior": self.data_prior_, "groups": self.groups_, "folds": self.block_}
         self.decision_ = choose_decision(self.held_out_, self.truth_, wish, prior=prior, **known)
         self._judge()
 

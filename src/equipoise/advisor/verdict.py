@@ -52,7 +52,7 @@ class HeldOut:
     ) -> tuple[Decision, IntArray]:
         """The decision, and what it calls every row: the very rule that ``predict`` follows."""
         decision = choose_decision(
-            proba, self.y, wish, data_prior=self.data_prior, prior=prior, groups=self.groups
+            proba, self.y, wish, data_prior=self.data_prior, prior=prior, groups=self.groups, folds=self.block
         )
         corrected = correct_prior(proba, self.data_prior, decision.prior)
         return decision, decision.codes(corrected, self.row_costs)

@@ -156,6 +156,7 @@ def choose_decision(
     prior: npt.ArrayLike | None = None,
     calibrated: bool = True,
     groups: npt.ArrayLike | None = None,
+    folds: npt.ArrayLike | None = None,
 ) -> Decision:
     """The decision that a wish asks for, from predictions of rows that were not trained on.
 
@@ -179,6 +180,9 @@ def choose_decision(
         held-out rows, each weighted by ``prior / data_prior`` of its class.
     groups : array, optional
         Rows with the same value belong together, and count for less in what is promised with confidence.
+    folds : array of int, optional
+        The fold in which each row was held out, if what is delivered is the mean of the folds' models and none of
+        those that were judged: of J folds a recall is then promised as if one had not been seen.
 
     Returns
     -------
@@ -206,7 +210,7 @@ def choose_decision(
     if wish.by_row:
         return Decision.at_threshold(0.5, wanted, wish)
     if wish.objective == "recall":
-        return Decision.at_threshold(_recall_threshold(p[:, 1], y, wish, groups), wanted, wish)
+        return Decision.at_threshold(_recall_threshold(p[:, 1], y, wish, groups, folds), wanted, wish)
     if wish.objective == "precision":
         return Decision.at_threshold(_precision_threshold(p[:, 1], y, wanted, wish, groups), wanted, wish)
     if wish.objective == "alerts":
@@ -289,22 +293,27 @@ def check_predictions(
     return p, y, given, wanted
 
 
-def _recall_threshold(score: FloatArray, y: IntArray, wish: Wish, groups: npt.ArrayLike | None) -> float:
+def _recall_threshold(
+    score: FloatArray, y: IntArray, wish: Wish, groups: npt.ArrayLike | None, folds: npt.ArrayLike | None
+) -> float:
     """The highest threshold whose recall is at least the wanted one, with confidence.
 
     The share of all positives below the k-th lowest of n has the Beta(k, n − k + 1) distribution, whatever the
     distribution of the scores (Wilks 1941): an exact promise although the threshold was chosen on these rows. Rows
-    that belong together are promised for as if those of one group were all alike.
+    that belong together are promised for as if those of one group were all alike. The mean of J models is none of
+    those that were judged, and its recall is off by more than the luck of n positives: they count as n (1 − 1/J).
+    Of 120 bags of five LightGBM models (36 positives on average) 94 % then keep a promise of 95 %, 92 % without.
     """
     positives, level = np.sort(score[y == 1]), wish.level or 0.0
-    n = len(positives)
-    less = largest_effect(groups, y == 1)
+    n, models = len(positives), 1 if folds is None else len(np.unique(np.asarray(folds)))
+    alike = largest_effect(groups, y == 1)
+    less = alike * (models / (models - 1) if models > 1 else 1.0)
     k = np.ceil(np.arange(1, n + 1) / less)
     sure = np.flatnonzero(stats.beta.cdf(1 - level, k, n / less - k + 1) >= wish.confidence)
     if not sure.size:
         most = (1 - wish.confidence) ** (less / n) if n else 0.0
         raise UnmetWish(
-            f"{wish.words} cannot be promised from {_counted(n, less)}: the most that can be is "
+            f"{wish.words} cannot be promised from {_counted(n, alike)}: the most that can be is "
             f"{_rounded_down(most)}; ask for less, accept less confidence, or collect more positives",
             most,
         )
