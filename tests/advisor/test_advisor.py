@@ -266,6 +266,10 @@ def test_one_of_many_classes_that_cannot_be_judged_is_said(rare, keys, said):
     X[:, 0] += 6 * (y == 1)
     advisor = Advisor(**FAST).fit(X, y, **keys)
     assert any(note.startswith(said) for note in advisor.notes_)
+    first_page = build_report(advisor, advisor.table_, None).to_markdown().split("## Operating point")[0]
+    assert said in first_page
+    shown = advisor.leaderboard_.loc[advisor.verdict_.recommended, "balanced_accuracy"]
+    assert advisor.operating_point_.figures["balanced_accuracy"].value == pytest.approx(shown)
     assert advisor.operating_point_.figures["recall of class 1"].value > 0.8
     assert np.isfinite(advisor.predict_proba(X)).all()
 

@@ -140,6 +140,7 @@ def _summary(advisor: Advisor, table: DataTable, diagnosis: Diagnosis | None, ou
     warnings = (
         [] if diagnosis is None else [Note(f.answer, "warning", f.question) for f in diagnosis.warnings[:3]]
     )
+    warnings += [Note(note, "warning") for note in advisor.compared_.notes if note not in table.notes]
     unmet = [n for n in advisor.notes_ if n.startswith("The wish cannot be met")]
     commands = f"equipoise predict {out}/model NEW.csv --out predictions.csv"
     if table.binary:
@@ -253,7 +254,9 @@ def _not_tried(advisor: Advisor) -> str:
     missed = _grouped(advisor)
     if advisor.treatments is not None:
         missed.insert(0, "Only the treatments that were asked for were tried.")
-    named = ("The budget", "Treatments were compared", "The delivered model")
+    named = (
+        "The budget", "Treatments were compared", "The delivered model", "The other models", "The fits went on",
+    )  # fmt: skip
     sampled = [n for n in advisor.notes_ if n.startswith(named)]
     return " ".join([*(missed or ["Everything that applies to this table was tried."]), *sampled])
 

@@ -100,8 +100,8 @@ def _with_classes_checked(table: DataTable) -> DataTable:
         )
     return table.with_notes(
         f"{_named(table, alone)} {what}: a model that has learned it is never judged on it. The "
-        "figures show it as never found, and averages over classes are too low by that: leave it out, or merge it "
-        "with another class, for figures without it."
+        "figures show it as never found, averages over classes are too low by that, and where every class counts "
+        "the same the others pay for it: leave it out, or merge it with another class."
     )
 
 

@@ -59,6 +59,9 @@ def run(args: argparse.Namespace) -> int:
     for note in table.notes:
         args.output.say(note)
     paths = write_report(advisor, table, args.out, budget, id=args.id)
+    for note in advisor.compared_.notes:
+        if note not in table.notes:
+            args.output.say(note)
     args.output.say(f"Report: {paths['html']} (also report.md, report.json)")
     args.output.say(f"Model:  {paths['model']}")
     unmet = advisor.unmet_wish_
