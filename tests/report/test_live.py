@@ -47,6 +47,18 @@ def block_of_two(**options):
     )
 
 
+def test_markdown_has_a_cost_only_where_one_was_named_and_says_which_decision_it_shows():
+    proba, truth = four_classes()
+    rule = choose_decision(proba, truth, Wish(), data_prior=SHARES)
+    many = LiveOperatingPoint(proba, truth, list("abcd"), SHARES, rule)
+    told = [Report("Live", [Section("One", [block])]).to_markdown() for block in (block_of_two(), many)]
+    assert ["| cost |" in text for text in told] == [True, False]
+    assert ["against the rest (the decision itself weighs all classes" in text for text in told] == [
+        False,
+        True,
+    ]
+
+
 @pytest.fixture(scope="module")
 def browser():
     with launched() as opened:

@@ -103,8 +103,12 @@ def _links(block: Links) -> Iterator[str]:
 
 def _live(block: LiveOperatingPoint) -> Iterator[str]:
     code = block.codes[-1]
-    yield f"At a threshold of {block.threshold(code):.4g} for “{escape(clip(block.classes[code], 80))}”:\n"
-    rows = [[name.replace("_", " "), value] for name, value in block.figures.items()]
+    alone = (
+        "" if block.is_binary else " alone, against the rest (the decision itself weighs all classes at once)"
+    )
+    yield f"At a threshold of {block.threshold(code):.4g} for “{escape(clip(block.classes[code], 80))}”{alone}:\n"
+    told = {name: value for name, value in block.figures.items() if name != "cost" or block.cost is not None}
+    rows = [[name.replace("_", " "), value] for name, value in told.items()]
     yield from _table(Table(["figure", "value"], rows, "Counts and alerts are of 10,000 cases."))
 
 
