@@ -273,8 +273,8 @@ def _moved(column: dict[str, Any]) -> str:
 
 def _folds(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> _Rendered:
     text = (
-        f"With {v['folds']} folds each test fold has about {v['per_fold']} of {sample.label(sample.rare)}, so that a recall "
-        f"moves in steps of {1 / max(v['per_fold'], 1):.2g} there; over all folds a recall of 80% is known to "
+        f"With {v['folds']} folds each test fold has about {v['per_fold']} of {sample.label(sample.rare)}, so that a "
+        f"recall moves in steps of {1 / max(v['per_fold'], 1):.2g} there; over all folds a recall of 80% is known to "
         f"±{1.96 * v['recall_error']:.1%}."
     )
     if v["per_fold"] < 10:
