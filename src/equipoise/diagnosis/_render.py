@@ -273,9 +273,9 @@ def _moved(column: dict[str, Any]) -> str:
 
 def _folds(sample: Sample, v: dict[str, Any], shown: dict[str, Any]) -> _Rendered:
     text = (
-        f"With {v['folds']} folds each test fold has about {v['per_fold']} of {sample.label(sample.rare)}, so that a "
-        f"recall moves in steps of {1 / max(v['per_fold'], 1):.2g} there; over all folds a recall of 80% is known to "
-        f"±{1.96 * v['recall_error']:.1%}."
+        f"With {v['folds']} folds each test fold has about {v['per_fold']} of {sample.label(sample.rare)}, so that "
+        f"a recall moves in steps of {1 / max(v['per_fold'], 1):.2g} there; over all folds a recall of 80% is "
+        f"known to ±{1.96 * v['recall_error']:.1%}."
     )
     if v["per_fold"] < 10:
         text += " Smaller differences between treatments cannot be seen: repeat the folds, or collect more."

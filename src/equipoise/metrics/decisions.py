@@ -15,15 +15,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from equipoise._core.checks import FloatArray, IntArray, check_array, check_counts, check_distribution
 from equipoise._core.priors import correct_prior
-from equipoise.metrics.shares import binomial_interval, largest_effect
-from equipoise.metrics.wishes import RowCosts, UnmetWish, Wish
+from equipoise.metrics.promises import precision_threshold, rates_at, recall_threshold
+from equipoise.metrics.wishes import RowCosts, Wish
 
 _STRENGTHS = np.linspace(0, 1.5, 31)  # of the prior's removal: 0 is the most probable class
-_PRECISION_LOOKS = 12  # numbers of alerts at which a wanted precision is tested
 
 
 @dataclass(frozen=True)
@@ -210,13 +208,14 @@ def choose_decision(
     if wish.by_row:
         return Decision.at_threshold(0.5, wanted, wish)
     if wish.objective == "recall":
-        return Decision.at_threshold(_recall_threshold(p[:, 1], y, wish, groups, folds), wanted, wish)
+        return Decision.at_threshold(recall_threshold(p[:, 1], y, wish, groups, folds), wanted, wish)
+    weight = _row_weights(np.asarray(proba, dtype=np.float64), y, given, wanted) if calibrated else None
     if wish.objective == "precision":
-        return Decision.at_threshold(_precision_threshold(p[:, 1], y, wanted, wish, groups), wanted, wish)
+        threshold = precision_threshold(p[:, 1], y, wanted, wish, groups, weight)
+        return Decision.at_threshold(threshold, wanted, wish)
     if wish.objective == "alerts":
         return Decision.at_threshold(_alert_threshold(p[:, 1], y, wanted, wish), wanted, wish)
-    if wish.objective == "f_beta" and calibrated:
-        weight = _row_weights(np.asarray(proba, dtype=np.float64), y, given, wanted)
+    if wish.objective == "f_beta" and weight is not None:
         return Decision.at_threshold(_f_threshold(p[:, 1], weight, wish.beta), wanted, wish)
     if calibrated:
         losses = (1 - np.eye(n)) / np.maximum(wanted, 1e-12)[:, None] if costs is None else costs
@@ -293,86 +292,12 @@ def check_predictions(
     return p, y, given, wanted
 
 
-def _recall_threshold(
-    score: FloatArray, y: IntArray, wish: Wish, groups: npt.ArrayLike | None, folds: npt.ArrayLike | None
-) -> float:
-    """The highest threshold whose recall is at least the wanted one, with confidence.
-
-    The share of all positives below the k-th lowest of n has the Beta(k, n − k + 1) distribution, whatever the
-    distribution of the scores (Wilks 1941): an exact promise although the threshold was chosen on these rows. Rows
-    that belong together are promised for as if those of one group were all alike. The mean of J models is none of
-    those that were judged, and its recall is off by more than the luck of n positives: they count as n (1 − 1/J).
-    Of 120 bags of five LightGBM models (36 positives on average) 94 % then keep a promise of 95 %, 92 % without.
-    """
-    positives, level = np.sort(score[y == 1]), wish.level or 0.0
-    n, models = len(positives), 1 if folds is None else len(np.unique(np.asarray(folds)))
-    alike = largest_effect(groups, y == 1)
-    less = alike * (models / (models - 1) if models > 1 else 1.0)
-    k = np.ceil(np.arange(1, n + 1) / less)
-    sure = np.flatnonzero(stats.beta.cdf(1 - level, k, n / less - k + 1) >= wish.confidence)
-    if not sure.size:
-        most = (1 - wish.confidence) ** (less / n) if n else 0.0
-        raise UnmetWish(
-            f"{wish.words} cannot be promised from {_counted(n, alike)}: the most that can be is "
-            f"{_rounded_down(most)}; ask for less, accept less confidence, or collect more positives",
-            most,
-        )
-    return float(positives[sure[-1]])
-
-
-def _rounded_down(share: Any) -> str:
-    """Three digits of a share that can still be asked for."""
-    return f"{np.floor(1000 * share) / 1000:.3f}"
-
-
-def _counted(positives: int, less: float) -> str:
-    words = f"{positives} held-out positives"
-    return f"{words} that are worth {positives / less:.0f} for belonging together" if less > 1 else words
-
-
-def _rates_at(score: FloatArray, y: IntArray, thresholds: FloatArray) -> tuple[IntArray, IntArray]:
-    """How many positives and negatives lie at or above each threshold."""
-    hits = np.sum(y == 1) - np.searchsorted(np.sort(score[y == 1]), thresholds, side="left")
-    alarms = np.sum(y == 0) - np.searchsorted(np.sort(score[y == 0]), thresholds, side="left")
-    return hits, alarms
-
-
-def _precision_threshold(
-    score: FloatArray, y: IntArray, prior: FloatArray, wish: Wish, groups: npt.ArrayLike | None
-) -> float:
-    """The lowest threshold whose precision is at least the wanted one, with confidence.
-
-    Recall is bounded below and the share of false alarms above (Clopper & Pearson 1934) at a dozen numbers of
-    alerts; the level of each test is divided by their number.
-    """
-    order = np.sort(score)[::-1]
-    looks = np.unique(np.geomspace(3, len(order), _PRECISION_LOOKS).astype(int).clip(1, len(order)))
-    thresholds = order[looks - 1]
-    hits, alarms = _rates_at(score, y, thresholds)
-    less_yes, less_no = largest_effect(groups, y == 1), largest_effect(groups, y == 0)
-    error = (1 - wish.confidence) / len(looks)
-    if groups is None and np.isclose(prior[1], np.mean(y == 1), rtol=1e-9):
-        low = binomial_interval(hits, hits + alarms, 1 - 2 * error)[0]
-    else:
-        recall = binomial_interval(hits / less_yes, np.sum(y == 1) / less_yes, 1 - error)[0]
-        false = binomial_interval(alarms / less_no, np.sum(y == 0) / less_no, 1 - error)[1]
-        low = prior[1] * recall / np.maximum(prior[1] * recall + prior[0] * false, 1e-300)
-    met = np.flatnonzero(low >= (wish.level or 0.0))
-    if not met.size:
-        raise UnmetWish(
-            f"{wish.words} cannot be promised from {_counted(int(np.sum(y == 1)), less_yes)}: the most that can "
-            f"be is {_rounded_down(low.max())}; ask for less, accept less confidence, or collect more positives",
-            float(low.max()),
-        )
-    return float(thresholds[met[-1]])
-
-
 def _alert_threshold(score: FloatArray, y: IntArray, prior: FloatArray, wish: Wish) -> float:
     """The lowest threshold with at most the wanted share of alerts at ``prior``."""
     level = wish.level or 0.0
     share = level if level < 1 else level / len(y)
     thresholds = np.append(np.unique(score), np.nextafter(score.max(), 2))
-    hits, alarms = _rates_at(score, y, thresholds)
+    hits, alarms = rates_at(score, y, thresholds)
     called = prior[1] * hits / max(np.sum(y == 1), 1) + prior[0] * alarms / max(np.sum(y == 0), 1)
     return float(thresholds[np.flatnonzero(called <= share + 1e-12)[0]])
 
@@ -402,7 +327,7 @@ def _search_threshold(score: FloatArray, y: IntArray, prior: FloatArray, wish: W
     The exact minimizer on few positives jumps with every row, so 2 % of the thresholds to either side count too.
     """
     cuts = _cuts(score)
-    hits, alarms = _rates_at(score, y, cuts)
+    hits, alarms = rates_at(score, y, cuts)
     recall, false = hits / max(np.sum(y == 1), 1), alarms / max(np.sum(y == 0), 1)
     if wish.objective == "f_beta":
         b = wish.beta**2
