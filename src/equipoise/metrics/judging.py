@@ -183,7 +183,8 @@ def _drawn_classes(
         rows = float((size / np.maximum(given, 1e-12)).max())
         gamma = rng.standard_gamma(np.broadcast_to(rows * given / alike + 1 / n, (draws, n)))
         shares = gamma / gamma.sum(axis=1, keepdims=True)
-    return shares, alike * rng.multinomial(max(1, int(len(y) / 2 / alike)), shares)
+    counts = rng.multinomial(max(1, int(len(y) / 2 / alike)), shares).astype(np.float64)
+    return shares, alike * counts
 
 
 def _figures(

@@ -89,7 +89,7 @@ def precision_threshold(
         """The last test in a row that is passed; −1 where the first one fails."""
         starts = every if weight is None else [int(((expected - level) * np.sqrt(looks)).argmax())]
         passed = [(s, int(np.minimum.accumulate(low[s:] >= level).sum())) for s in starts]
-        return max((s + run - 1 for s, run in passed if run), default=-1)
+        return int(max((s + run - 1 for s, run in passed if run), default=-1))
 
     level = wish.level or 0.0
     if (found := last(level)) >= 0:
