@@ -23,8 +23,8 @@ def recall_threshold(
     The share of all positives below the k-th lowest of n has the Beta(k, n − k + 1) distribution, whatever the
     distribution of the scores (Wilks 1941): an exact promise although the threshold was chosen on these rows. Rows
     that belong together are promised for as if those of one group were all alike. The mean of J models is none of
-    those that were judged, and its recall is off by more than the luck of n positives: they count as n (1 − 1/J).
-    Of 120 bags of five LightGBM models (36 positives on average) 94 % then keep a promise of 95 %, 92 % without.
+    those that were judged, and its recall is off by more than the luck of n positives: they count as n (1 − 1/J),
+    which is an allowance and no law.
     """
     positives, level = np.sort(score[y == 1]), wish.level or 0.0
     n, models = len(positives), 1 if folds is None else len(np.unique(np.asarray(folds)))
