@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,9 +16,9 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from equipoise.oversampling import AMDO, MCCCR, MCRBO, LowQualityError, LowQualityWarning
 from equipoise.oversampling._codec import TableCodec
 from equipoise.oversampling._multiclass import draw_opponents, from_large_to_small
+from equipoise.oversampling._potential import PointPotential, TabulatedPotential, potential_of
 from equipoise.oversampling.gate import assess, expected_coverage
 from equipoise.oversampling.mc_ccr import _fill, _radii
-from equipoise.oversampling.mc_rbo import _Table
 from equipoise.theory.anomaly import advise_training
 from sampler_cases import blobs, mixed
 
@@ -290,14 +292,35 @@ def test_rbo_takes_the_authors_distance_too():
     assert not np.allclose(made["euclidean"], made["manhattan"])
 
 
-@pytest.mark.parametrize(("n", "d"), [(50, 1), (300, 2), (4000, 3)])
-def test_rbo_tabulates_the_potential(n, d):
+@pytest.mark.parametrize(
+    ("kind", "n", "d"),
+    [
+        *product([PointPotential], [50, 4000], [1, 3, 6]),
+        (TabulatedPotential, 50, 1),
+        (TabulatedPotential, 300, 2),
+        (TabulatedPotential, 9000, 3),
+    ],
+)
+def test_rbo_knows_the_potential_to_second_order(kind, n, d):
     rng = np.random.default_rng(0)
-    field, sign, gamma = rng.random((n, d)) ** 2, rng.choice([-1.0, 1.0], n), 0.05
-    places = np.concatenate([field[:50], rng.uniform(-0.5, 1.5, (100, d))])
-    bells = np.exp(-((places[:, None] - field) ** 2).sum(axis=2) / gamma**2)
-    error = _Table.of(field, sign, gamma).at(places) - bells @ sign
-    assert (np.abs(error) < 2e-4 * np.maximum(bells.sum(axis=1), 1)).all()
+    points, charge, gamma = rng.random((n, d)) ** 2, rng.choice([-1.0, 1.0], n), 0.05
+    places = np.concatenate([points[:150], rng.uniform(-0.5, 1.5, (100, d))])
+    u = (points - places[:, None]) / gamma
+    bells = np.exp(-(u**2).sum(axis=2))
+    slope = 2 * np.einsum("ij,j,ijk->ik", bells, charge, u) / gamma
+    bend = 4 * np.einsum("ij,j,ijk,ijl->ikl", bells, charge, u, u) - 2 * (bells @ charge)[
+        :, None, None
+    ] * np.eye(d)
+    potential = potential_of(points, charge, gamma)
+    if kind is PointPotential:
+        potential = PointPotential(points, charge, gamma)
+    assert isinstance(potential, kind)
+    value, found_slope, found_bend = potential.around(places)
+    scale = np.maximum(bells.sum(axis=1), 1)
+    assert (np.abs(value - bells @ charge) < 2e-4 * scale).all()
+    assert (np.abs(found_slope - slope) < 2e-3 * scale[:, None] / gamma).all()
+    rough = 0.1 if kind is TabulatedPotential else 2e-3  # of a cubic spline, whose curvature is linear
+    assert (np.abs(found_bend - bend / gamma**2) < rough * scale[:, None, None] / gamma**2).all()
 
 
 def test_rbo_takes_many_columns():
@@ -305,25 +328,43 @@ def test_rbo_takes_many_columns():
     assert len(MCRBO(n_steps=2, on_low_quality="skip", random_state=0).fit_resample(X, y)[0]) <= 40
 
 
-def test_rbo_walks_alike_with_and_without_a_table(monkeypatch):
-    X, y = blobs((150, 30), d=2)
+@pytest.mark.filterwarnings("ignore::equipoise.oversampling.LowQualityWarning")
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 6])
+def test_rbo_walks_by_the_curvature_as_it_does_by_all_points(d, monkeypatch):
+    X, y = make_classification(
+        600, d + 1, n_informative=2, n_redundant=0, n_clusters_per_class=1, weights=[0.85], random_state=0
+    )
+    X = X[:, :d]
+    low, width = X.min(axis=0), np.ptp(X, axis=0)
 
-    def end(X_new):
-        made = (X_new[len(X) :] - X.min(axis=0)) / np.ptp(X, axis=0)
-        points = (X - X.min(axis=0)) / np.ptp(X, axis=0)
+    def ways():
+        sampler = MCRBO(random_state=3)
+        made = (sampler.fit_resample(X, y)[0][len(X) :] - low) / width
+        points = (X - low) / width
         squared = ((made[:, None] - points) ** 2).sum(axis=2)
-        return np.abs((np.exp(-squared / 0.05**2) * np.where(y == 0, 1, -1)).sum(axis=1))
+        ends = np.abs((np.exp(-squared / 0.05**2) * np.where(y == 0, 1, -1)).sum(axis=1))
+        return ends, np.abs(made - points[sampler.provenance_.parents[:, 0]]).sum(axis=1) / 0.001
 
-    tabulated = end(MCRBO(n_steps=300, random_state=3).fit_resample(X, y)[0])
-    monkeypatch.setattr("equipoise.oversampling.mc_rbo._NODES_PER_POINT", 0)
-    seen = end(MCRBO(n_steps=300, random_state=3).fit_resample(X, y)[0])
-    assert np.abs(tabulated - seen).mean() < 0.01, "the same turns lead to the same potentials"
+    ends, steps = ways()
+    monkeypatch.setattr("equipoise.oversampling.mc_rbo._FEW_COLUMNS", 0)
+    exact_ends, exact_steps = ways()
+    assert ends.mean() == pytest.approx(exact_ends.mean(), rel=0.1)
+    assert np.median(ends) == pytest.approx(np.median(exact_ends), rel=0.15)
+    assert steps.mean() == pytest.approx(exact_steps.mean(), rel=0.05)
+
+
+def test_rbo_takes_long_steps_as_they_are(monkeypatch):
+    X, y = blobs((60, 10), d=2)
+    long = MCRBO(step=0.02, n_steps=30, random_state=2)
+    made = long.fit_resample(X, y)[0]
+    monkeypatch.setattr("equipoise.oversampling.mc_rbo._FEW_COLUMNS", 0)
+    assert np.array_equal(made, long.fit_resample(X, y)[0])
 
 
 def test_rbo_walks_as_one_that_sees_all_points_would(monkeypatch):
-    X, y = blobs((60, 10), d=3)
+    X, y = blobs((60, 10), d=7)
     near = MCRBO(n_steps=300, random_state=2).fit_resample(X, y)[0]
-    monkeypatch.setattr("equipoise.oversampling.mc_rbo._REACH", 100.0)
+    monkeypatch.setattr("equipoise.oversampling.mc_rbo.REACH", 100.0)
     assert np.allclose(near, MCRBO(n_steps=300, random_state=2).fit_resample(X, y)[0])
 
 

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.ndimage import gaussian_filter, map_coordinates, spline_filter
 from scipy.spatial.distance import cdist
 
 from equipoise._core.checks import FloatArray, IntArray, check_choice, check_integer, check_positive
 from equipoise.oversampling._base import ProvenanceSampler
 from equipoise.oversampling._multiclass import draw_opponents, from_large_to_small, unit_range
+from equipoise.oversampling._potential import REACH, potential_of
 from equipoise.oversampling.provenance import Synthetic
 
-_REACH = 3.5  # in units of gamma: a point farther away adds less than 5e-6 to the potential of 1 of an origin
 _BLOCK = 2**18  # numbers held for the neighbors of some walkers: 2 MB, which a cache holds
 _PAIRS = 2**21  # distances held at once
 _WALKERS = 4096  # walkers whose neighbors are held at once
-_NODES_PER_GAMMA = 5  # of a tabulated potential, whose cubic splines then err by 1e-4 of it
-_NODES_PER_POINT = 1000  # where a table pays: one or two columns, and three of some thousand rows
+_FEW_COLUMNS = 6  # up to which the potential's curvature costs less than the moves
 _ORDERS = 64  # shared random orders of the moves, each entered anywhere: a fresh shuffle a walker costs more
 
 
@@ -54,13 +50,15 @@ class MCRBO(ProvenanceSampler):
 
     Notes
     -----
-    All walkers move at once. In one or two columns, and in three of some thousand rows, the potential of all points
-    is tabulated and read between the nodes by cubic splines. Otherwise each walker sees the points within reach of
-    its next moves, which are looked up again when it has taken them: a point farther than 3.5 γ adds less than
-    5·10⁻⁶ to the potential of 1 that its own origin has. A move of δ along an axis multiplies the term of a point
-    at offset a by exp(−(2aδ + δ²)/γ²), so the Euclidean terms are carried along by factors that are computed once a
-    stage. The classes are filled from the second-largest to the smallest, and the new points of one class oppose
-    the next.
+    All walkers move at once. In up to six columns the potential, its gradient and its Hessian are computed where
+    each walker stands, and tell what its next moves do: for γ/5 of path a column, 2γ/3 at most. They are read from
+    a table of cubic splines in one or two columns and in three of ten thousand rows; otherwise they are sums over
+    the points within 3.5 γ: one farther adds less than 5·10⁻⁶ to the potential of 1 that a walker's own origin has.
+    In more columns, with the Manhattan distance or with long steps, each walker sees the points within reach of
+    its next moves, which are looked up again when it has taken them. A move of δ along an axis multiplies the term
+    of a point at offset a by exp(−(2aδ + δ²)/γ²), so the Euclidean terms are carried along by factors that are
+    computed once a stage. The classes are filled from the second-largest to the smallest, and the new points of one
+    class oppose the next.
 
     References
     ----------
@@ -105,26 +103,32 @@ class MCRBO(ProvenanceSampler):
     def _walk(
         self, walkers: FloatArray, field: FloatArray, sign: FloatArray, rng: np.random.Generator
     ) -> FloatArray:
-        """Take all steps, in stages of at most γ of path; a walker whose every move failed rests."""
+        """Take all steps, in stages; a walker whose every move failed rests."""
         n, d = walkers.shape
         orders = rng.permuted(np.tile(np.arange(2 * d), (_ORDERS, 1)), axis=1)
         state: Any = rng.integers(2**63, size=n, dtype=np.uint64)
         turn = _Turns(state, np.zeros(n, np.int64))
-        table = _Table.of(field, sign, self.gamma) if self.metric == "euclidean" else None
-        stage, left = max(1, round(self.gamma / self.step)), self.n_steps
+        smooth = self.metric == "euclidean" and d <= _FEW_COLUMNS and self.step <= self.gamma / 10
+        potential = potential_of(field, sign, self.gamma) if smooth else None
+        path = self.gamma if potential is None else self.gamma * min(d / 5, 2 / 3)
+        stage, left = max(1, round(path / self.step)), self.n_steps
         while left > 0 and (turn.tried < 2 * d).any():
             awake: IntArray = np.flatnonzero(turn.tried < 2 * d)
             steps = min(stage, left)
-            scenes: Iterator[tuple[IntArray, _Scene | _TabulatedScene]]
-            if table is None:
-                scenes = self._scenes(walkers, awake, field, sign, _REACH * self.gamma + steps * self.step)
+            scenes: Iterable[tuple[IntArray, _Scene | _CurvedScene]]
+            if potential is None:
+                scenes = self._scenes(walkers, awake, field, sign, REACH * self.gamma + steps * self.step)
             else:
-                scenes = iter([(awake, _TabulatedScene(walkers[awake], table))])
+                scenes = [(awake, _CurvedScene(walkers[awake], *potential.around(walkers[awake])))]
             turn.tried[awake] += 2 * d  # whoever has nothing in sight has nothing to gain, and rests
             for mine, scene in scenes:
                 turn.tried[mine] -= 2 * d
                 stage_turn = turn.of(mine)
-                walkers[mine] = _climb(scene, stage_turn, orders, steps, self.step)
+                places = _climb(scene, stage_turn, orders, steps, self.step)
+                if potential is not None:  # who came to rest elsewhere than it looked has to look again
+                    moved = (places != walkers[mine]).any(axis=1)
+                    stage_turn.tried[moved & (stage_turn.tried >= 2 * d)] = 0
+                walkers[mine] = places
                 turn.put(mine, stage_turn)
             left -= steps
         return walkers
@@ -177,7 +181,7 @@ def _split(sizes: IntArray, d: int) -> list[IntArray]:
 class _Turns:
     """Where each walker stands in its random order of moves, and how many of them it has tried in vain.
 
-    Every walker has a generator of its own (a linear congruence), so that its way does not depend on its company.
+    Every walker has a generator of its own (a linear congruence), so that its turns do not depend on its company.
     """
 
     state: npt.NDArray[np.uint64]
@@ -255,67 +259,35 @@ class _Scene:
             self.moves[better, axis] += np.sign(delta)
 
 
-@dataclass(frozen=True)
-class _Table:
-    """The potential of all points on a grid, as coefficients of cubic splines; zero off the grid."""
-
-    low: FloatArray
-    spacing: float
-    coefficients: FloatArray
-
-    @classmethod
-    def of(cls, field: FloatArray, sign: FloatArray, gamma: float) -> _Table | None:
-        """The table, or None where it would have too many nodes to pay.
-
-        A Gaussian is a narrow one, which is put down for every point, smoothed by a wide one, once for all.
-        """
-        spacing, narrow = gamma / _NODES_PER_GAMMA, gamma / 3
-        margin = int(_REACH * _NODES_PER_GAMMA) + 1
-        shape = np.ceil(np.ptp(field, axis=0) / spacing).astype(int) + 2 * margin + 1
-        if math.prod(shape.tolist()) > _NODES_PER_POINT * len(field):  # a float overflows with many columns
-            return None
-        place = (field - field.min(axis=0)) / spacing + margin
-        around = np.rint(place).astype(int)[:, :, None] + np.arange(-margin // 2, margin // 2 + 1)
-        bells = np.exp(-(((place[:, :, None] - around) * spacing / narrow) ** 2))
-        values = np.zeros(shape)
-        for first, bell, charge in zip(around[:, :, 0], bells, sign, strict=True):
-            window = tuple(slice(at, at + bell.shape[1]) for at in first)
-            values[window] += charge * reduce(np.multiply.outer, bell)
-        sigma = np.sqrt((gamma**2 - narrow**2) / 2) / spacing
-        smooth = gaussian_filter(values, sigma, mode="constant", radius=margin)
-        smooth *= (gamma / narrow) ** field.shape[1]  # a narrow bell of height 1 was spread out to less
-        return cls(field.min(axis=0) - margin * spacing, spacing, spline_filter(smooth, order=3))
-
-    def at(self, places: FloatArray) -> FloatArray:
-        """The potential at some places."""
-        nodes = ((places - self.low) / self.spacing).T
-        return np.asarray(map_coordinates(self.coefficients, nodes, order=3, prefilter=False))
-
-
 @dataclass
-class _TabulatedScene:
-    """Walkers in a tabulated potential."""
+class _CurvedScene:
+    """Walkers in a potential that is known to second order about where they stood."""
 
     walkers: FloatArray
-    table: _Table
+    value: FloatArray
+    slope: FloatArray
+    bend: FloatArray
 
     def potential(self) -> FloatArray:
         """At each walker, where it stands."""
-        return self.table.at(self.walkers)
+        return self.value
 
     def trial(self, axis: IntArray, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The potential at each walker after a move along its axis, and the places that the moves lead to."""
-        moved = self.walkers.copy()
-        moved[np.arange(len(axis)), axis] += delta
-        return self.table.at(moved), moved
+        """The potential at each walker after a move along its axis, twice."""
+        everyone = np.arange(len(axis))
+        slope, bend = self.slope[everyone, axis], self.bend[everyone, axis, axis]
+        after = self.value + delta * (slope + delta / 2 * bend)
+        return after, after
 
     def take(self, better: IntArray, axis: IntArray, delta: FloatArray, made: FloatArray) -> None:
         """Let some walkers make their moves."""
-        self.walkers[better] = made
+        self.walkers[better, axis] += delta
+        self.value[better] = made
+        self.slope[better] += delta[:, None] * self.bend[better, axis]
 
 
 def _climb(
-    scene: _Scene | _TabulatedScene, turn: _Turns, orders: IntArray, steps: int, step: float
+    scene: _Scene | _CurvedScene, turn: _Turns, orders: IntArray, steps: int, step: float
 ) -> FloatArray:
     """So many moves of every walker, each of which changes one coordinate only.
 
