@@ -46,6 +46,12 @@ class Paired:
         )
 
 
+def counted(n: int, verdict: str) -> str:
+    """So many verdicts, as a part of a sentence."""
+    verbs = {"agrees": "agree", "differs": "differ", "cannot tell": "cannot be told"}
+    return f"{n} {verdict if n == 1 and verdict != 'cannot tell' else verbs[verdict]}"
+
+
 def gain(mine: pd.DataFrame, measure: str, method: str, over: str) -> Paired | None:
     """What one method has above another, seed by seed; None where no seed has both."""
     wide = mine.pivot_table(index="seed", columns="method", values=measure)

@@ -171,6 +171,19 @@ def test_image_page_opens_with_the_papers_claims():
     assert all("cannot tell" in line for name, line in alone.items() if name.startswith("ACSA"))
 
 
+def test_gamo_of_the_paper_is_the_classifier_that_plays_in_it():
+    names = ("ours", "DeepSMOTE", "GAMO", "BAGAN", "DGC")
+    rows = [made_up(name, seed, score=70.0 + seed) for name in names for seed in (0, 1)]
+    rows += [made_up("one-stage GAMO", seed, score=60.0 + seed) for seed in (0, 1)]
+    lines = lines_of(image_page(rows))
+    assert "+10.00" in lines["ACSA +1.50 over one-stage GAMO (balanced)"]
+    assert "ACSA +1.50 over GAMO (balanced)" not in lines, "the paper has one GAMO"
+    page = study_module("oversampling-images", "page")
+    found = page._own_acsa([("fashion-mnist", "", pd.DataFrame(rows))])
+    assert (found["GAMO"] == 60.5).all()
+    assert (found["DGC"] == 70.5).all()
+
+
 def test_image_page_of_a_grid_that_is_half_done_says_no_more_than_it_has():
     rows = [made_up("ours", seed, score=84.0 + seed) for seed in (0, 1, 2)]
     rows += [made_up("GAMO", seed, score=70.0 + seed) for seed in (0, 1, 2)]
@@ -362,5 +375,14 @@ def test_made_images_are_judged_and_shown(monkeypatch):
     more = pd.concat([results, results[results["method"] != "GAMO"].assign(seed=1)])
     half = Report("page", spec.page(more, spec)).to_markdown()
     assert "coverage: ours less GAMO" in half, "seeds that only ours has are left out"
+    ours, rival = [[0.6, 0.2], [0.7, 0.3]], [[0.5, 0.0], [0.5, 0.2]]  # apart by 0.15 in both draws
+    runs = [("ours", 0, ours[0]), ("ours", 1, ours[1]), ("BAGAN", 0, rival[0]), ("BAGAN", 1, rival[1])]
+    drawn = [
+        results.iloc[[0]].assign(method=name, seed=seed, feature_coverage=[has]) for name, seed, has in runs
+    ]
+    told = Report("page", spec.page(pd.concat(drawn), spec)).to_markdown()
+    assert "coverage: ours less BAGAN | +0.308 | +0.15 ± 0.00 | agrees" in told, (
+        "pairs are seeds, not classes"
+    )
     equal = results.assign(feature_coverage=[[0.5, 0.5]] * len(results))
     assert "cannot tell" in Report("page", spec.page(equal, spec)).to_markdown(), "no difference, no verdict"

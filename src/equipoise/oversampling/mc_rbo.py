@@ -19,7 +19,7 @@ from equipoise.oversampling.provenance import Synthetic
 _BLOCK = 2**18  # numbers held for the neighbors of some walkers: 2 MB, which a cache holds
 _PAIRS = 2**21  # distances held at once
 _WALKERS = 4096  # walkers whose neighbors are held at once
-_FEW_COLUMNS = 6  # up to which the potential's curvature costs less than the moves
+_FEW_COLUMNS = 8  # up to which the potential's curvature costs less than the moves
 _ORDERS = 64  # shared random orders of the moves, each entered anywhere: a fresh shuffle a walker costs more
 
 
@@ -50,7 +50,7 @@ class MCRBO(ProvenanceSampler):
 
     Notes
     -----
-    All walkers move at once. In up to six columns the potential, its gradient and its Hessian are computed where
+    All walkers move at once. In up to eight columns the potential, its gradient and its Hessian are computed where
     each walker stands, and tell what its next moves do: for γ/5 of path a column, 2γ/3 at most. They are read from
     a table of cubic splines in one or two columns and in three of ten thousand rows; otherwise they are sums over
     the points within 3.5 γ: one farther adds less than 5·10⁻⁶ to the potential of 1 that a walker's own origin has.
