@@ -48,6 +48,12 @@ def test_a_class_of_one_row_is_told(sampler):
     sampler.set_params(on_low_quality="warn")
 
 
+def test_a_class_without_neighbors_of_its_own_is_told():
+    far = np.concatenate([RNG.normal(size=(60, 3)), 100 + 1000 * RNG.normal(size=(3, 3))])
+    with pytest.warns(LowQualityWarning, match="no row of a class of 3 has 5 neighbors of its own"):
+        AMDO(random_state=0).fit_resample(far, np.repeat([0, 1], [60, 3]))
+
+
 @EACH_SAMPLER
 def test_samples_that_are_no_table_are_refused(sampler):
     with pytest.raises(ValueError, match=r"samples of one shape, got \(2, 2\) and \(1, 2\)"):
@@ -111,6 +117,7 @@ def test_values_without_a_spread_are_refused():
     [
         (MCCCR(p=0.5), "p must be 1 at least"),
         (MCCCR(p="x"), "p must be"),
+        (MCRBO(step=0.1), "step must be at most gamma, got 0.1 and 0.05"),
         (DeepSMOTE(lr=-1.0), "lr must be positive"),
         (DeepSMOTE(**{**SMALL, "widths": ()}), "widths must be whole numbers, one a layer"),
         (DeepSMOTE(**SMALL, lr=1e30), "not finite; a lower lr may help"),

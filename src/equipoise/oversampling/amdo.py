@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from sklearn.neighbors import NearestNeighbors
 from equipoise._core.checks import FloatArray, IntArray, check_fraction, check_integer
 from equipoise.oversampling._base import ProvenanceSampler
 from equipoise.oversampling._strategy import round_half_up
+from equipoise.oversampling.gate import LowQualityWarning
 from equipoise.oversampling.provenance import Synthetic
 
 
@@ -22,7 +24,7 @@ class AMDO(ProvenanceSampler):
     Each class is centered and rotated to its principal axes; a point with Mahalanobis distance √α from the
     center begets points anywhere on the ellipse Σ z_j²/(α·V_j) = 1, so that the class keeps its covariance.
     Only points with at least ``k_same`` of their ``k_neighbors`` nearest neighbors in their own class beget,
-    in proportion to that share.
+    in proportion to that share; where there is none, the points that have the most do, and a warning says so.
 
     Parameters
     ----------
@@ -93,10 +95,17 @@ class AMDO(ProvenanceSampler):
 
 
 def _chances(same: IntArray, needed: int) -> FloatArray:
-    """How often each point begets; if none has neighbors enough, the best-placed ones do, then all alike."""
+    """How often each point begets; if none has neighbors enough, the best-placed ones do, all alike."""
     kept = np.where(same >= needed, same, 0).astype(np.float64)
     if kept.sum() == 0:
         kept = np.where(same == same.max(), 1.0, 0.0)
+        if len(same) > 1:
+            warnings.warn(
+                f"no row of a class of {len(same)} has {max(needed, 1)} neighbors of its own class, "
+                f"{same.max()} at most: the rows that have so many beget; a smaller k_same asks for fewer",
+                LowQualityWarning,
+                stacklevel=5,
+            )
     return kept / kept.sum()
 
 

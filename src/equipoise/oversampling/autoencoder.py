@@ -71,7 +71,7 @@ class AutoencoderOversampler(NeuralSampler):
 
     Notes
     -----
-    On Fashion-MNIST, with about a minute of training, the decoded images cover less of their classes than SMOTE's do
+    On Fashion-MNIST, after about a minute of training, the decoded images cover less of their classes than SMOTE's
     and are further from real ones, in a classifier's features (study ``oversampling-samples``).
 
     References

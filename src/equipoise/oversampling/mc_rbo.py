@@ -38,7 +38,7 @@ class MCRBO(ProvenanceSampler):
     gamma : float
         The spread γ of the radial functions, in units where every column ranges over [0, 1].
     step : float
-        The length of a move.
+        The length of a move, ``gamma`` at most.
     n_steps : int
         How many moves are tried for a point.
     metric : {"euclidean", "manhattan"}
@@ -82,8 +82,8 @@ class MCRBO(ProvenanceSampler):
     def _synthesize(
         self, X: FloatArray, codes: IntArray, wanted: dict[int, int], rng: np.random.Generator
     ) -> Synthetic:
-        check_positive("gamma", self.gamma)
-        check_positive("step", self.step)
+        if check_positive("step", self.step) > check_positive("gamma", self.gamma):
+            raise ValueError(f"step must be at most gamma, got {self.step:g} and {self.gamma:g}")
         check_integer("n_steps", self.n_steps, low=0)
         check_choice("metric", self.metric, ["euclidean", "manhattan"])
         low, width = unit_range(X)
