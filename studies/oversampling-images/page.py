@@ -82,8 +82,8 @@ def _opening(results: pd.DataFrame, compared: list[tuple[str, str, pd.DataFrame]
             seen.add(dataset)
             said.append(claims.sentence(dataset, how, found, mine))
             rows += [*claims.levels(dataset, mine), *found]
-    for dataset, _, mine in _parts(results):
-        rows += claims.of_parts(dataset, mine)
+    for dataset, how, mine in _parts(results):
+        rows += [[f"{dataset}, {how}", *row[1:]] for row in claims.of_parts(dataset, mine)]
     return [Headline(" ".join(said)), claims.table(rows)] if said else []
 
 

@@ -158,7 +158,10 @@ def latent_report(
                 ),
             ],
         ),
-        Section("Variance and bias of the risk", [_risk_note(variance), Table.from_frame(variance)]),
+        Section(
+            "Variance and bias of the risk",
+            [_risk_note(variance, clf.mixing == "learned"), Table.from_frame(variance)],
+        ),
         Section("Lipschitz constant", [_lipschitz_note(floor), Table.from_frame(lipschitz)]),
         Section("Latent space", [_latent_picture(z, codes, clf.classes_, rng)]),
     ]
@@ -195,16 +198,20 @@ def _latent_picture(
     )
 
 
-def _risk_note(variance: pd.DataFrame) -> Note:
+def _risk_note(variance: pd.DataFrame, learned: bool) -> Note:
     more = int((variance["ratio, low"] > 1).sum())
     less = int((variance["ratio, high"] < 1).sum())
+    bias = (
+        "The mixer's weights follow the latents, so mixed losses may be smaller or larger than real ones: that bias"
+        if learned
+        else "Mixed losses are smaller than real ones on average (the loss is convex): that bias"
+    )
     return Note(
         f"The risk of a class is resampled {_RESAMPLES} times and mixed as in training, so mixes share parents. "
         f"The variance ratio (with mixing over without, 95 % interval) is above 1 in {more} and below 1 in {less} "
-        f"of {len(variance)} classes. Mixed losses are smaller than real ones (the loss is convex): the bias does "
-        "not vanish with more rows, and a squared error ratio above 1 says that the mixed risk is the worse "
-        "estimate of the risk. Proposition 2's condition, mean ‖α‖² ≤ largest ‖α‖², is about the loss of a "
-        "single mix and promises nothing for the risk.",
+        f"of {len(variance)} classes. {bias} does not vanish with more rows, and a squared error ratio above 1 says "
+        "that the mixed risk is the worse estimate of the risk. Proposition 2's condition, mean ‖α‖² ≤ largest ‖α‖², "
+        "is about the loss of a single mix and promises nothing for the risk.",
         "note",
     )
 

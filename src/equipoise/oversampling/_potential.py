@@ -9,6 +9,7 @@ from functools import reduce
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 from scipy.ndimage import gaussian_filter, spline_filter
 
 from equipoise._core.checks import FloatArray, IntArray
@@ -48,9 +49,9 @@ class PointPotential:
         """The value, the gradient and the Hessian at some places."""
         n, d = places.shape
         value, slope, bend = np.zeros(n), np.zeros((n, d)), np.zeros((n, d, d))
-        x, points = places / self.gamma, np.float32(self.points.T / self.gamma)  # rows of points are long
-        charge = np.float32(self.charge)
-        for some, near in _together(np.float32(x), np.arange(n), points, np.arange(len(charge))):
+        x, points = places / self.gamma, _single(self.points.T / self.gamma)  # rows of points are long
+        charge = _single(self.charge)
+        for some, near in _together(_single(x), np.arange(n), points, np.arange(len(charge))):
             value[some], slope[some], bend[some] = _sums(x[some], points.take(near, axis=1), charge[near])
         return value, slope / self.gamma, bend / self.gamma**2
 
@@ -72,20 +73,24 @@ def _together(x: Any, some: IntArray, points: Any, near: IntArray) -> Iterator[t
 
 def _sums(x: FloatArray, p: Any, charge: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Value, gradient and Hessian at the places x, in units of γ and single precision."""
-    d, middle = x.shape[1], np.float32(x.mean(axis=0))
+    d, middle = x.shape[1], _single(x.mean(axis=0))
     first, second = np.triu_indices(d)
     x, p = x - middle, p - middle[:, None]
     one, squares = np.ones_like(charge), p[first] * p[second]
     left = np.column_stack([2 * x, -(x**2).sum(axis=1), -np.ones(len(x))])
-    bells = np.float32(left) @ np.vstack([p, one, (p**2).sum(axis=0)])
+    bells = _single(left) @ np.vstack([p, one, (p**2).sum(axis=0)])
     np.exp(bells, out=bells)
-    sums = np.float64(bells @ (np.vstack([one, p, squares]) * charge).T)
+    sums = (bells @ (np.vstack([one, p, squares]) * charge).T).astype(np.float64)
     value, about = sums[:, 0], sums[:, 1 : d + 1]
     slope = about - value[:, None] * x
     bend = np.empty((len(x), d, d))
     bend[:, first, second] = bend[:, second, first] = sums[:, d + 1 :]
     bend -= about[:, :, None] * x[:, None] + x[:, :, None] * slope[:, None]
     return value, 2 * slope, 4 * bend - 2 * value[:, None, None] * np.eye(d)
+
+
+def _single(values: FloatArray) -> npt.NDArray[np.float32]:
+    return values.astype(np.float32)
 
 
 @dataclass(frozen=True)
