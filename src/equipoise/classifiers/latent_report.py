@@ -210,8 +210,8 @@ def _risk_note(variance: pd.DataFrame, learned: bool) -> Note:
         f"The risk of a class is resampled {_RESAMPLES} times and mixed as in training, so mixes share parents. "
         f"The variance ratio (with mixing over without, 95 % interval) is above 1 in {more} and below 1 in {less} "
         f"of {len(variance)} classes. {bias} does not vanish with more rows, and a squared error ratio above 1 "
-        "says that the mixed risk is the worse estimate of the risk. Proposition 2's condition, mean ‖α‖² ≤ largest "
-        "‖α‖², is about the loss of a single mix and promises nothing for the risk.",
+        "says that the mixed risk is the worse estimate of the risk. Proposition 2's condition, mean ‖α‖² ≤ "
+        "largest ‖α‖², is about the loss of a single mix and promises nothing for the risk.",
         "note",
     )
 
