@@ -81,7 +81,7 @@ def _claim(dataset: str, effects: Table) -> str:
 
 def _combinations(mine: pd.DataFrame) -> Table:
     rows = []
-    for key, own in mine.groupby(list(PARTS), sort=False):
+    for key, own in mine.groupby(list(PARTS)):
         scores = [spread(own[name]) for name in ("acsa", "macro_f1", "auprc", "within_between")]
         rows.append([*key, len(own), *scores, f"{own['fit_cpu_seconds'].mean():.0f}"])
     names = [*PARTS, "seeds", "ACSA", "macro F1", "AUPRC-OVA", "within / between scatter", "CPU seconds"]
