@@ -10,7 +10,7 @@ import pandas as pd
 from equipoise.report import Block, Section, Table, Text
 from equipoise.studies.grid import Settings
 
-from ..shared.tables import paired, spread
+from ..shared.tables import claim, paired, spread
 
 WITH_WRONG_LABELS = ("CE", "CB-CE", "NENum", "NENum−")
 TAUS = (0.0, 0.5, 2.0, 4.0)
@@ -62,6 +62,20 @@ def sections(results: pd.DataFrame) -> Iterator[Section]:
     ):
         if asked.any():
             yield blocks(results[asked])
+
+
+def claims(results: pd.DataFrame) -> Iterator[list[Any]]:
+    """What the paper says on wrong labels and on balanced data, and what is seen here."""
+    noisy = results[_column(results, "wrong_labels").notna()]
+    errors = _errors(noisy)
+    if {"NENum", "NENum−"} <= set(errors):
+        where = f"10 : 1, {100 * noisy['wrong_labels'].iloc[0]:g} % wrong labels"
+        yield claim("NENum", "NENum−", where, paired((errors["NENum−"] - errors["NENum"]).dropna()))
+    errors = _errors(results[results["ratio"] == 1])
+    for method in STANDARD:
+        if method != "CE" and {method, "CE"} <= set(errors):
+            gain = paired((errors["CE"] - errors[method]).dropna())
+            yield claim(method, "CE", "balanced", gain, STANDARD["CE"][0] - STANDARD[method][0])
 
 
 def is_further(results: pd.DataFrame) -> pd.Series[bool]:

@@ -14,7 +14,7 @@ from equipoise.report import Headline, Section, Table, Text
 from equipoise.studies.grid import Settings
 from equipoise.studies.spec import Spec
 
-from ..shared.tables import gains, said_of
+from ..shared.tables import claim, claims_section, gains, said_of
 from . import further
 
 _first_study = import_module("..losses-fashion-lt.spec", __package__)
@@ -113,9 +113,9 @@ def chosen(at: pd.DataFrame, by: str) -> pd.DataFrame:
 
 
 def page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
-    """A table a ratio, NENum's paired gains, and what follows from them; then the further questions."""
+    """The claims, a table a ratio with NENum's paired gains, and what follows from them; the further questions."""
     apart = further.is_further(results)
-    more, results = list(further.sections(results)), results[~apart]
+    asked, results = results[apart], results[~apart]
     if "strength" not in results:
         results = results.assign(strength=np.nan)
     tuned = results.groupby("draw")["strength"].transform(lambda values: values.notna().any())
@@ -123,23 +123,35 @@ def page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
         "strength": ("its own number chosen", results[tuned]),
         "epochs": ("its length chosen", results[~tuned]),
     }
-    sections = [
-        Section(f"Fashion-MNIST-LT {ratio:g} : 1, {title}", _blocks(at, float(ratio), by))  # type: ignore[arg-type]
-        for by, (title, part) in parts.items()
-        for ratio, at in part.groupby("ratio", sort=False)
-    ]
+    rows, sections = [], []
+    for by, (title, part) in parts.items():
+        for ratio, at in part.groupby("ratio", sort=False):
+            picked, ratio = chosen(at, by), float(ratio)  # type: ignore[arg-type]
+            rows += _claims(picked, f"{ratio:g} : 1, {title}")
+            sections.append(Section(f"Fashion-MNIST-LT {ratio:g} : 1, {title}", _blocks(picked, by)))
     said = [f"{s.title}: {b.text}" for s in sections for b in s.blocks if isinstance(b, Text)]
-    if said:
-        sections[0] = Section(sections[0].title, [Headline(said[0]), *sections[0].blocks])
-    return sections + more
+    beside = "The paper's are CIFAR10-LT with ResNet-32 (Table 3); on balanced data CIFAR-10 with ResNet-110 (Table 5)."
+    rows += further.claims(asked)
+    first = claims_section([Headline(text) for text in said[:1]], rows, beside)
+    return [first, *sections, *further.sections(asked)]
 
 
-def _blocks(at: pd.DataFrame, ratio: float, by: str) -> list[Any]:
-    picked = chosen(at, by)
+def _claims(picked: pd.DataFrame, where: str) -> Iterator[list[Any]]:
+    """NENum beside each other method for which the paper has an error."""
+    printed = _first_study.PAPER.get(int(picked["ratio"].iloc[0]), {})
+    errors = picked.pivot(index="draw", columns="method", values="test_error")
+    if "NENum" in errors:
+        for other, found in gains(errors, "NENum").items():
+            if other in printed:
+                yield claim("NENum", other, where, found, printed[other] - printed["NENum"])
+
+
+def _blocks(picked: pd.DataFrame, by: str) -> list[Any]:
+    ratio = int(picked["ratio"].iloc[0])
     rows: list[list[Any]] = []
     for method, mine in picked.groupby("method", sort=False):
         scores = [f"{mine[name].mean():.2f} ± {mine[name].std():.2f}" for name in MEASURES]
-        paper = _first_study.PAPER.get(int(ratio), {}).get(str(method))
+        paper = _first_study.PAPER.get(ratio, {}).get(str(method))
         rows.append(
             [
                 method,

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy import stats
+
+from equipoise.report import Block, Headline, Section, Table
 
 
 def spread(values: pd.Series[float]) -> str:
@@ -81,6 +85,31 @@ def said_of(method: str, found: dict[str, Paired]) -> str:
         if told in words.values()
     ]
     return f"{method} {'; it '.join(parts)}."
+
+
+def claim(method: str, other: str, where: str, gain: Paired, printed: float | None = None) -> list[Any]:
+    """A row of :func:`claims_section`: what the paper says of two methods, its number, ours, and the word.
+
+    A comparison for which the paper prints no number is one in which it calls ``method`` the better.
+    """
+    word, number = (
+        ("better", "–") if printed is None else ("better" if printed > 0 else "worse", f"{printed:+.2f}")
+    )
+    said = gain.beside(1.0 if printed is None else printed)
+    return [f"{method} is {word} than {other}, {where}", number, str(gain), gain.pairs, said]
+
+
+def claims_section(first: Sequence[Headline], rows: Sequence[Sequence[Any]], paper: str) -> Section:
+    """The first section of a page: the answer in a sentence, then claim by claim.
+
+    ``paper`` says where the paper's numbers are from.
+    """
+    caption = (
+        "Points of top-1 error that the first method gains over the second: the paper's, and ours as the mean of "
+        f"the pairs with its 95 % interval. {paper}"
+    )
+    table: list[Block] = [Table(["claim", "paper", "gain", "pairs", "here"], rows, caption)] if rows else []
+    return Section("What the paper says, and what is seen here", [*first, *table])
 
 
 def paired(differences: npt.ArrayLike) -> Paired:

@@ -59,13 +59,21 @@ def test_choices_are_made_on_validation_data(ratio):
 def test_the_page_says_what_the_gains_say():
     sections = page(results(), SPEC)
     assert [section.title for section in sections] == [
+        "What the paper says, and what is seen here",
         "Fashion-MNIST-LT 100 : 1, its own number chosen", "Fashion-MNIST-LT 10 : 1, its own number chosen",
         "Fashion-MNIST-LT 100 : 1, its length chosen", "Fashion-MNIST-LT 10 : 1, its length chosen",
     ]  # fmt: skip
     said = sections[-1].blocks[1].text
     assert said == "NENum is better than CB-CE, CB-focal, CE, focal."
-    claim, table, *_ = sections[0].blocks
+    claim, claims = sections[0].blocks
     assert claim.claim.startswith("Fashion-MNIST-LT 100 : 1")
+    found = {row[0]: row[1:] for row in claims.rows}
+    tuned, longer = (
+        found[f"NENum is better than CB-CE, 100 : 1, its {what} chosen"] for what in ("own number", "length")
+    )
+    assert tuned == ["+6.57", "+4.00 ± 0.00", 3, "agrees"]
+    assert longer == ["+6.57", "+9.00 ± 0.00", 3, "agrees"]
+    table, *_ = sections[1].blocks
     assert [row[1] for row in table.rows if row[0] == "NENum"] == ["r = 1"]
 
 
@@ -77,6 +85,16 @@ def test_the_further_questions_are_answered_on_draws_of_their_own():
     cells["test_error"] = 20.0 + cells["draw"] % 10 + 3 * (cells["method"] == "NENum−")
     cells["test_error"] += (cells["tau1"].fillna(1) - 1).abs() + (cells["method"] == "Meta-ENum")
     noise, taus, standard = further.sections(cells)
+    said = {row[0]: row[1:] for row in further.claims(cells[asked])}
+    assert len(said) == 12
+    assert said["NENum is better than NENum−, 10 : 1, 20 % wrong labels"] == [
+        "–",
+        "+3.00 ± 0.00",
+        8,
+        "agrees",
+    ]
+    assert said["Meta-ENum is better than CE, balanced"] == ["+1.62", "-1.00 ± 0.00", 3, "differs"]
+    assert said["MetaSAug is worse than CE, balanced"] == ["-0.46", "+0.00 ± 0.00", 3, "cannot tell"]
     assert noise.blocks[0].text.endswith(
         "gains +3.00 ± 0.00 points over NENum−, which is Eq 28, without it (8 draws): agrees."
     )

@@ -50,7 +50,14 @@ def test_the_page_says_who_is_better_and_what_was_chosen():
         for row in results(NENum=0.0)
     ]
     rows = results(**{"CE": 30.0, "Meta-ENum": 20.0, "Meta-ENum −h": 19.0})
-    final, chosen = meta_fashion_lt.page(pd.DataFrame([*rows, *trials]), meta_fashion_lt.SPEC)
+    first, final, chosen = meta_fashion_lt.page(pd.DataFrame([*rows, *trials]), meta_fashion_lt.SPEC)
+    headline, claims = first.blocks
+    assert headline.claim == (
+        "On one long-tailed set, Meta-ENum is better than CE; it is worse than Meta-ENum −h."
+    )
+    assert claims.rows == [
+        ["Meta-ENum is better than Meta-ENum −h, long-tailed", "+0.73", "-1.00 ± 0.00", 2, "differs"]
+    ]
     _, verdict = (block for block in final.blocks if isinstance(block, Table))
     assert {row[0]: row[-1] for row in verdict.rows} == {"CE": "better", "Meta-ENum −h": "worse"}
     (table,) = chosen.blocks
@@ -59,7 +66,8 @@ def test_the_page_says_who_is_better_and_what_was_chosen():
 
 def test_many_classes_stand_beside_cifar100():
     rows = [row | {"dataset": "thirty-classes"} for row in results(**{"CB-CE": 70.0, "Meta-ENum": 60.0})]
-    (section,) = meta_fashion_lt.page(pd.DataFrame(rows), meta_fashion_lt.SPEC)
+    first, section = meta_fashion_lt.page(pd.DataFrame(rows), meta_fashion_lt.SPEC)
+    assert first.blocks[-1].rows[0][1:] == ["+9.15", "+10.00 ± 0.00", 2, "agrees"]
     table = next(block for block in section.blocks if isinstance(block, Table))
     assert [row[-1] for row in table.rows] == [61.23, 52.08]
     assert "CIFAR100-LT" in table.caption
