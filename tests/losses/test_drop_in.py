@@ -58,6 +58,24 @@ def test_an_attached_loss_finds_what_it_needs(name):
         make(name, 3).attach(nn.ReLU())
 
 
+@pytest.mark.parametrize("name", ["nenum", "isda"])
+def test_network_and_loss_are_copied_together_or_attached_anew(name):
+    """After a batch, as averaging of weights and ``sklearn.base.clone`` do."""
+    net = nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 3))
+    X, y = torch.randn(12, 4, generator=torch.Generator().manual_seed(1)), torch.arange(12) % 3
+    loss = make(name, 3).attach(net)
+    loss(net(X), y).backward()
+    network, twin = copy.deepcopy((net, loss))
+    with torch.no_grad():
+        network[2].weight.mul_(3.0)
+    value = twin(network(X), y)
+    expected = copy.deepcopy(loss)
+    with pytest.raises(TypeError, match=r"loss.attach\(network\)"):  # not the weights of a head nobody trains
+        expected(network(X), y)
+    torch.testing.assert_close(value, expected.attach(network)(network(X), y))
+    assert twin._attached.offers(frozenset({"head_weight"}))["head_weight"] is network[2].weight
+
+
 def test_modules_under_vmap_in_training(name):
     loss = make(name, 5).double()
     parts = [batch(6, 5, seed=seed) for seed in range(3)]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
 from torch import nn
 
 from equipoise.losses import available_losses, get_loss
@@ -46,6 +48,28 @@ def test_losses_that_need_the_head_find_it(name):
     model = fitted(loss, X, y, epochs=3)
     assert np.isfinite(model.history[:, "train_loss"]).all()
     assert model.score(X, y) > 0.5
+
+
+class Attached(skorch.NeuralNetClassifier):
+    """As in docs/how-to/losses.md: each copy of the model attaches its own loss to its own network."""
+
+    def initialize_criterion(self):
+        super().initialize_criterion()
+        self.criterion_.attach(self.module_)
+        return self
+
+
+@pytest.mark.parametrize("name", ["nenum", "isda"])
+def test_copies_for_cross_validation_look_at_their_own_network(name):
+    X, y = data()
+    net = nn.Sequential(nn.Linear(2, 16), nn.ReLU(), nn.Linear(16, 2))
+    loss = get_loss(name, np.bincount(y), **({"scatter": True} if name == "nenum" else {}))
+    loss.start_epoch(1, 2)
+    settings = {"lr": 0.1, "max_epochs": 2, "train_split": None, "verbose": 0}
+    model = Attached(net, criterion=loss, predict_nonlinearity=loss.probabilities, **settings)
+    copied = clone(clone(model.fit(X, y)).fit(X, y)).fit(X, y)
+    assert copied.module_[2] is copied.criterion_._attached._head
+    assert np.isfinite(cross_val_score(model, X, y, cv=2, error_score="raise")).all()
 
 
 @pytest.mark.parametrize("name", ["ce", "logit_adjusted", "weighted_ce", "class_balanced"])

@@ -253,6 +253,11 @@ class Loss(nn.Module, abc.ABC):
         Loss
             The loss itself.
 
+        Notes
+        -----
+        A copy of network and loss together is attached as they are. A loss that is copied alone, as by
+        ``sklearn.base.clone``, must be attached to its own network.
+
         Examples
         --------
         >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
@@ -493,17 +498,26 @@ class Loss(nn.Module, abc.ABC):
 
 
 class _Attached:
-    """A linear head that is watched: its weight, and what last went into it."""
+    """A linear head that is watched: its weight, and what last went into it.
+
+    A copy offers nothing until its head has run: a loss that was copied without its network has a head to itself.
+    """
 
     def __init__(self, head: nn.Linear) -> None:
         self._head = head
         self._features: Tensor | None = None
+        self._copied = False
         head.register_forward_pre_hook(self._watch)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_head": self._head, "_features": None, "_copied": True}
+
     def _watch(self, module: nn.Module, args: tuple[Any, ...]) -> None:
-        self._features = args[0]
+        self._features, self._copied = args[0], False
 
     def offers(self, requires: frozenset[str]) -> dict[str, Tensor]:
+        if self._copied:
+            return {}
         found = {"head_weight": self._head.weight, "features": self._features}
         return {name: value for name, value in found.items() if name in requires and value is not None}
 
