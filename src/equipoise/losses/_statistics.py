@@ -70,6 +70,7 @@ class ClassStatistics:
             if self.pairs:
                 self._add_pairs(logits, target)
 
+    @torch.no_grad()
     def _add_pairs(self, logits: Tensor, target: Tensor) -> None:
         """Class by class where classes repeat and the sums exceed a cache, so that a row of them is read once."""
         n, n_classes = logits.shape
