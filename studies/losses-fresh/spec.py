@@ -130,7 +130,9 @@ def page(results: pd.DataFrame, spec: Spec) -> Sequence[Section]:
             rows += _claims(picked, f"{ratio:g} : 1, {title}")
             sections.append(Section(f"Fashion-MNIST-LT {ratio:g} : 1, {title}", _blocks(picked, by)))
     said = [f"{s.title}: {b.text}" for s in sections for b in s.blocks if isinstance(b, Text)]
-    beside = "The paper's are CIFAR10-LT with ResNet-32 (Table 3); on balanced data CIFAR-10 with ResNet-110 (Table 5)."
+    beside = (
+        "The paper's are CIFAR10-LT with ResNet-32 (Table 3), balanced CIFAR-10 with ResNet-110 (Table 5)."
+    )
     rows += further.claims(asked)
     first = claims_section([Headline(text) for text in said[:1]], rows, beside)
     return [first, *sections, *further.sections(asked)]
