@@ -78,6 +78,11 @@ def claims(results: pd.DataFrame) -> Iterator[list[Any]]:
             yield claim(method, "CE", "balanced", gain, STANDARD["CE"][0] - STANDARD[method][0])
 
 
+def noisy_draws(results: pd.DataFrame) -> int:
+    """On how many draws labels are wrong."""
+    return int(results[_column(results, "wrong_labels").notna()]["draw"].nunique())
+
+
 def is_further(results: pd.DataFrame) -> pd.Series[bool]:
     """Which cells belong to one of the three questions."""
     noisy, moved = _column(results, "wrong_labels").notna(), _column(results, "tau1").notna()

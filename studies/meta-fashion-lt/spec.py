@@ -16,7 +16,7 @@ from equipoise.studies.grid import Settings
 from equipoise.studies.spec import Spec
 
 from ..shared.long_tail import HELD, THIRTY, load_images
-from ..shared.tables import claim, claims_section, gains, paired, said_of
+from ..shared.tables import claim, claims_section, gains, listed, paired, said_of
 
 PLAIN: dict[str, dict[str, Any]] = {
     "CE": {"loss": "ce"},
@@ -383,11 +383,6 @@ def cells(
 def differs(results: pd.DataFrame) -> str:
     """What is not as in the paper, from the settings of the cells that are shown."""
 
-    def values(name: str) -> str:
-        return " or ".join(
-            f"{value:g}" if isinstance(value, float) else str(value) for value in results[name].unique()
-        )
-
     places = results[["dataset", "ratio", "head", "pixels"]].drop_duplicates()
     sets = [
         f"{dataset} at {pixels}×{pixels} pixels with {head} images in the head class at {ratio:g} : 1"
@@ -398,10 +393,11 @@ def differs(results: pd.DataFrame) -> str:
         if (results["judge"] == "validation").any()
         else "The numbers of each method are the papers' own. "
     )
+    network, epochs, rate = (listed(results[name]) for name in ("network", "epochs", "lr"))
     return (
-        f"{'; '.join(sets)}. A {values('network')}, {values('epochs')} epochs; images are shifted by up to a "
-        "tenth and mirrored. Every seed draws other images. One setting of the optimizer for all: SGD, learning "
-        f"rate {values('lr')} with a cosine schedule, Nesterov momentum 0.9, weight decay 5e-4, gradients clipped "
+        f"{'; '.join(sets)}. A {network}, {epochs} epochs; images are shifted by up to a tenth and mirrored. Every "
+        "seed draws other images. One setting of the optimizer for all: SGD, learning rate "
+        f"{rate} with a cosine schedule, Nesterov momentum 0.9, weight decay 5e-4, gradients clipped "
         f"at norm 5; β = 0.999. {tuned}The meta set (ten a class, five of the smallest) is part of the training "
         "data of every method; for the row 'held out' it is not trained on. 'non-meta' and 'T1=0' have no warm-up "
         "with cross-entropy, and the scatter in 'non-meta' is a constant of the gradient, from the logits of the "

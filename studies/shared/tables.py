@@ -19,6 +19,13 @@ def spread(values: pd.Series[float]) -> str:
     return f"{values.mean():.2f} ± {values.std(ddof=1):.2f}" if len(values) > 1 else f"{values.mean():.2f}"
 
 
+def listed(values: npt.ArrayLike) -> str:
+    """The different values of a setting, in their order: "100 or 10"."""
+    return " or ".join(
+        f"{v:,g}" if isinstance(v, (int, float)) else str(v) for v in dict.fromkeys(np.ravel(values).tolist())
+    )
+
+
 @dataclass(frozen=True)
 class Paired:
     """The mean of paired differences, half the width of its 95 % interval, and what may be said."""

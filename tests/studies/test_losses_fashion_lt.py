@@ -66,3 +66,16 @@ def test_unknown_method_and_halved_images():
         SPEC.cells(methods=["hinge"])
     image = np.arange(16.0).reshape(1, 1, 4, 4)
     np.testing.assert_allclose(halve(image)[0, 0], [[2.5, 4.5], [10.5, 12.5]])
+
+
+def test_what_differs_is_what_the_cells_say():
+    small, paper, tiny = (SPEC.differs(pd.DataFrame(SPEC.cells(size))) for size in ("small", "paper", "tiny"))
+    assert "1,000 samples in the head class" in small
+    assert "50 epochs at 100 : 1, 30 or 60 epochs at 10 : 1" in small
+    assert "The 60 epochs were added after the 30" in small
+    assert "thirty classes (MNIST, Fashion-MNIST and CIFAR-10 in gray), 300 images" in small
+    assert "6,000 samples in the head class" in paper
+    assert "202 epochs at 100 : 1, 122 or 244 epochs at 10 : 1" in paper
+    assert "were added" not in paper
+    assert "100 samples in the head class" in tiny
+    assert "thirty" not in tiny

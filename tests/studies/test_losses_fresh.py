@@ -118,3 +118,16 @@ def test_wrong_labels_are_as_many_as_asked_and_never_right():
     assert np.array_equal(found, _study._first_study.with_wrong_labels(y, 0.2, seed=3))
     shares = np.bincount((found - y)[found != y] % 10, minlength=10)[1:] / (found != y).sum()
     assert np.abs(shares - 1 / 9).max() < 0.02
+
+
+def test_what_differs_is_what_the_cells_say():
+    small, paper = (SPEC.differs(pd.DataFrame(SPEC.cells(size))) for size in ("small", "paper"))
+    assert "with 1,000 images in the head class" in small
+    assert "On 3 draws each method trains for the number of epochs" in small
+    assert "on 200 validation images of each class (50 or 100 or 30 or 61 epochs)" in small
+    assert "wrong labels on 8 draws" in small
+    assert "balanced data with 250 images" in small
+    assert "with 5,000 images in the head class" in paper
+    assert "On 5 draws each method has the value of its own number" in paper
+    assert "trains for the number" not in paper
+    assert "wrong labels" not in paper
