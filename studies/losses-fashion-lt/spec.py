@@ -471,9 +471,10 @@ def differs(results: pd.DataFrame) -> str:
         f"Fashion-MNIST at 14×14 pixels instead of CIFAR, {head} samples in the head class instead of 5,000, a "
         f"convnet with 8, 16 and 32 channels instead of ResNet-32; {', '.join(lengths)}, AdamW with a cosine "
         "schedule and no augmentation, not 200 epochs of SGD with crops and flips. Every method has the same "
-        f"budget and no tuning of its own: one learning rate of {rates}, chosen on validation data ({held_out} images of "
-        "each class that are not trained on), and hyper-parameters of the papers, with β = 0.999 instead of 0.9999 "
-        "for all that use effective numbers, as there are fewer samples. Seeds change the network and the order; "
+        f"budget and no tuning of its own: one learning rate of {rates}, chosen on validation data ({held_out} "
+        "images of each class that are not trained on), and hyper-parameters of the papers, with β = 0.999 instead "
+        "of 0.9999 for all that use effective numbers, as there are fewer samples. Seeds change the network and "
+        "the order; "
         f"the data are the same. {seen}{thirty}"
     ).strip()
 

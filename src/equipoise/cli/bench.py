@@ -68,7 +68,8 @@ def _dry_run(spec: Spec, store: str | Path, which: dict[str, Any]) -> int:
     cells, seconds = cells_to_run(spec, store, **which)
     for cell in cells:
         print(canonical_json(cell))
-    time = "an unknown time, for the store holds no cell" if seconds is None else f"about {clock(seconds)}"
+    unknown = "an unknown time, for the store holds no cell (run one with --only, then ask again)"
+    time = unknown if seconds is None else f"about {clock(seconds)}"
     print(f"{spec.name}: {len(cells)} cells to run, {time}, one after another")
     return 0
 
