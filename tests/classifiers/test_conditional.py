@@ -357,3 +357,17 @@ def test_a_survey_says_what_each_lambda_gives():
     np.testing.assert_array_equal(many[1], clf.predict_proba(X[200:], told[1]))
     figure = plot_map(table, "auc", rows="gamma", columns="tau")
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["0", "0.2"]
+
+
+def test_a_regressor_in_half_precision_answers_nearly_the_same():
+    rng = np.random.default_rng(0)
+    y = rng.exponential(size=200)
+    X = np.c_[y + 0.3 * rng.normal(size=200), rng.normal(size=200)]
+    whole, half = (
+        ConditionalRegressor(epochs=10, lr=0.01, precision=precision, random_state=0)
+        .fit(X, y)
+        .predict(X, tau=0.5)
+        for precision in ("32-true", "bf16-mixed")
+    )
+    assert half.dtype == whole.dtype
+    assert 0 < np.abs(half - whole).max() < 0.2 * y.std()

@@ -19,7 +19,7 @@ from equipoise.classifiers._lambda_search import Tuning, default_grid, default_o
 from equipoise.classifiers._training_job import build_optimizer, initial_network
 from equipoise.losses.functional import balanced_mse
 from equipoise.networks import ConditionalNetwork, build_network
-from equipoise.training import Batch, LearningRate, Outcome, TensorData, Uniform, fit
+from equipoise.training import Batch, LearningRate, Outcome, Run, TensorData, Uniform, fit, make_fabric
 from equipoise.training.distributions import check_distributions, draw
 from equipoise.training.inputs import Preparation
 
@@ -65,16 +65,19 @@ class _BalancedStep:
     def __init__(self, distribution: dict[str, Any], sigma: float) -> None:
         self.distribution, self.sigma = distribution, sigma
 
+    def setup(self, run: Run) -> None:
+        self.backward = run.fabric.backward
+
     def __call__(self, model: Any, optimizer: Any, batch: Batch) -> Outcome:
         values = [float(draw(law, batch.generator)) for law in self.distribution.values()]
-        told: Any = (batch.inputs, torch.tensor(values, dtype=torch.float32))
+        told: Any = (batch.inputs, torch.tensor(values, dtype=torch.float32).to(batch.labels().device))
         batch = replace(batch, inputs=told)
         optimizer.zero_grad()
         loss = balanced_mse(
             model(batch.inputs)[:, 0], batch.labels(), tau=values[0], sigma=self.sigma, reduction="none"
         )
         mean = loss.mean() if batch.weight is None else (loss * batch.weight).sum() / batch.weight.sum()
-        mean.backward()  # type: ignore[no-untyped-call]
+        self.backward(mean)
         optimizer.step()
         return Outcome(mean.detach())
 
@@ -104,6 +107,8 @@ class ConditionalRegressor(RegressorMixin, BaseEstimator):
         The learning rate.
     image_shape : tuple, optional
         The shape of rows that are images, as in :class:`NeuralClassifier`.
+    device, precision : str
+        Where and in which precision to train, as in :class:`NeuralClassifier`.
     random_state : int, generator or None
         The source of all randomness.
     verbose : bool, optional
@@ -128,6 +133,8 @@ class ConditionalRegressor(RegressorMixin, BaseEstimator):
     batch_size: int = 64
     lr: float = 1e-3
     image_shape: Any = None
+    device: str = "cpu"
+    precision: str = "32-true"
     random_state: Any = None
     verbose: bool | None = None
 
@@ -172,10 +179,11 @@ class ConditionalRegressor(RegressorMixin, BaseEstimator):
             batch_size=self.batch_size,
             seed=seed,
             callbacks=[LearningRate("cosine")],
+            fabric=make_fabric(self.device, self.precision),
             verbose=self.verbose,
         )
         self.history_ = pd.DataFrame(run.history)
-        self.network_.eval()
+        self.network_.cpu().eval()
         return self
 
     def _conditional_module(self, input_shape: Any, n_out: int, **params: Any) -> ConditionalNetwork:
