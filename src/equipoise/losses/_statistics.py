@@ -23,12 +23,12 @@ class ClassStatistics:
 
     def __init__(self, n_classes: int, *, pairs: bool = True) -> None:
         self.n_classes, self.pairs = n_classes, pairs
-        self._waiting: list[tuple[Tensor, ...]] = []
-        self._numbers = 0
         self.reset()
 
     def reset(self) -> None:
-        self._waiting, self._numbers = [], 0
+        self._samples: list[tuple[Tensor, Tensor]] = []
+        self._logits: list[tuple[Tensor, Tensor]] = []
+        self._waiting = 0  # numbers in these
         shape = (self.n_classes, self.n_classes) if self.pairs else (0, 0)
         self.count = torch.zeros(self.n_classes, dtype=torch.float64)
         self.probability = torch.zeros(self.n_classes, dtype=torch.float64)
@@ -36,43 +36,47 @@ class ClassStatistics:
         self.total, self.square = torch.from_numpy(np.zeros((2, *shape))).unbind()
 
     def _follow(self, device: torch.device) -> None:
+        if self.count.device == device:
+            return
         dtype = torch.float32 if device.type == "mps" else torch.float64
         for name in ("count", "probability", "total", "square"):
             setattr(self, name, getattr(self, name).to(dtype).to(device))
 
     def update(self, logits: Tensor, target: Tensor, surprise: Tensor) -> None:
-        """Take in a batch. Small ones wait for each other: one pass over many costs what one over few does.
+        """Take in a batch. What is small waits: one pass over many batches costs what one over few does.
 
         ``surprise``, −log p(y|x), is kept as it is; logits and targets, which others may change, are copied.
         """
-        if torch.compiler.is_compiling() or logits.numel() >= _ENOUGH:
-            self._add(logits.detach(), target, surprise)
-            return
-        self._waiting.append((logits.detach().clone(), target.clone(), surprise))
-        self._numbers += logits.numel()
-        if self._numbers >= _ENOUGH:
+        compiling = torch.compiler.is_compiling()
+        target = target if compiling else target.clone()
+        self._samples.append((target, surprise))
+        self._waiting += len(target)
+        if self.pairs and (compiling or logits.numel() >= _ENOUGH):
+            self._add_pairs(logits.detach(), target)
+        elif self.pairs:
+            self._logits.append((logits.detach().clone(), target))
+            self._waiting += logits.numel()
+        if compiling or self._waiting >= _ENOUGH:
             self.flush()
 
+    @torch.no_grad()
     def flush(self) -> None:
-        """Take in the batches that wait."""
-        if self._waiting:
-            parts = zip(*self._waiting, strict=True)
-            self._waiting, self._numbers = [], 0
-            self._add(*(torch.cat(part) for part in parts))
-
-    def _add(self, logits: Tensor, target: Tensor, surprise: Tensor) -> None:
-        with torch.no_grad():
-            if self.count.device != logits.device:
-                self._follow(logits.device)
+        """Take in what waits."""
+        samples, logits = self._samples, self._logits
+        self._samples, self._logits, self._waiting = [], [], 0
+        if samples:
+            target, surprise = (torch.cat(part) for part in zip(*samples, strict=True))
+            self._follow(target.device)
             probability = torch.exp(surprise.neg()).to(self.count.dtype)
             self.count.index_add_(0, target, torch.ones_like(probability))
             self.probability.index_add_(0, target, probability)
-            if self.pairs:
-                self._add_pairs(logits, target)
+        if logits:
+            self._add_pairs(*(torch.cat(part) for part in zip(*logits, strict=True)))
 
     @torch.no_grad()
     def _add_pairs(self, logits: Tensor, target: Tensor) -> None:
         """Class by class where classes repeat and the sums exceed a cache, so that a row of them is read once."""
+        self._follow(logits.device)
         n, n_classes = logits.shape
         step = max(n if torch.compiler.is_compiling() else min(_CHUNK // n_classes, n), 1)
         sorts = n >= 2 * n_classes and n_classes**2 >= _MANY
