@@ -18,10 +18,11 @@ samples of each (2.5), this was tried:
 - NENum, 2.45 to 2.62 at 128 × 1000 and 2.4 to 3.0 at 128 × 10,000: two sums in double precision for each pair of
   classes are 32 bytes to read and to write for every logit, and few of them are in a cache. Parts of 2¹⁸ numbers
   in place of 2¹⁵, in memory that is used again, are quicker at 4096 × 1000 above all. Counts and mean
-  probabilities wait for each other, while the pairs do not: 1.95 for 2.11 at 128 × 10 and 2.48 for 2.61 at
-  128 × 1000 in three whole runs each, though hardly anything where NENum is timed alone. Sums of the batch by ``embedding_bag``, ``segment_reduce`` or a sparse product, one
-  table for both sums, and differences straight in double precision are no quicker. Sums in single precision
-  would be, and would lose the digits that they are there for.
+  probabilities wait for each other, while the pairs do not: 1.95 for 2.11 at 128 × 10 and 2.48 for 2.61 at 128 ×
+  1000 in three whole runs each, though hardly anything where NENum is timed alone. Sums of the batch by
+  ``embedding_bag``, ``segment_reduce`` or a sparse product, one table for both sums, and differences straight in
+  double precision are no quicker. Sums in single precision would be, and would lose the digits that they are
+  there for.
 """
 
 from __future__ import annotations
