@@ -16,7 +16,7 @@ from sklearn.datasets import make_classification
 from sklearn.dummy import DummyClassifier
 from sklearn.inspection import permutation_importance
 from sklearn.naive_bayes import GaussianNB
-from sklearn.utils.estimator_checks import check_estimator
+from sklearn.utils.estimator_checks import check_classifier_data_not_an_array, check_estimator
 
 import equipoise
 from equipoise.advisor import Advisor, compare, load
@@ -46,6 +46,11 @@ def test_it_is_a_scikit_learn_classifier():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         check_estimator(Advisor(treatments=["logistic"], trials=0, budget=600))
+
+
+def test_what_only_turns_into_an_array_is_read_as_one():
+    """One of scikit-learn's checks, which take minutes all together."""
+    check_classifier_data_not_an_array("Advisor", Advisor(treatments=["logistic"], trials=0, budget=600))
 
 
 def test_the_same_seed_gives_the_same_bits(data):
