@@ -521,7 +521,7 @@ def _row_values(X: Any, wish: Wish, schema: Schema) -> dict[str, FloatArray]:
 
 def _plain_labels(y: Any) -> Any:
     """Labels of a list, a Series or an array of objects as an array of one type, none of them missing."""
-    read = (list, tuple, np.ndarray, pd.Series, pd.Index, pd.api.extensions.ExtensionArray)
+    read: Any = (list, tuple, np.ndarray, pd.Series, pd.Index, pd.api.extensions.ExtensionArray)
     if not isinstance(y, read) or np.ndim(y) != 1 or (isinstance(y, np.ndarray) and y.dtype.kind in "biufU"):
         return y
     labels = pd.Series(y).infer_objects()
